@@ -4,8 +4,9 @@ import { exitCodes, type Run } from '../../command-line/command.ts';
 import { type AgentCatalogue, type CallApi, createAgentServer, loadCatalogue } from '../server/server.ts';
 
 /**
- * Serves MCP on standard input and output until the client closes its input (docs/guides/agents.md#standard-input-and-output). The service
- * is called first when the client lists the tools, so the command also starts while the service is down.
+ * Serves MCP on standard input and output until the client closes its input
+ * (docs/guides/agents.md#standard-input-and-output). The service is called first when the client lists the tools, so the
+ * command also starts while the service is down.
  */
 export const serveMcp: Run = async (call) => {
   const api = createApi(call);

@@ -17,7 +17,7 @@ const guidesIn = (llmsText: string): Guide[] =>
     return { slug, title, purpose, uri, path: `/docs/guides/${slug}.md` };
   });
 
-export type AgentRequest = {
+type AgentRequest = {
   method: string;
   /** Path with the query. */
   path: string;

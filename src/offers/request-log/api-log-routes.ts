@@ -109,7 +109,9 @@ const callsSchema = {
 const groupsSchema = {
   operationId: 'listApiCallGroups',
   summary: 'Count API calls',
-  description: 'Counts all calls by route and result, the most frequent ones first. Returns at most 100 groups.',
+  description:
+    'Counts all calls by route and result: rejected calls first, then the most frequent ones. Returns at most 100 ' +
+    'groups.',
   tags,
   querystring: groupsQuery,
   response: {

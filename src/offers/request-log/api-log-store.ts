@@ -170,7 +170,8 @@ export type CallGroup = {
 };
 
 /**
- * Counts calls by route and result, the most frequent ones first. The key and the request ID of the filter are ignored.
+ * Counts calls by route and result, rejected ones first, then the most frequent ones. The key and the request ID of the
+ * filter are ignored.
  * @param onlyProblems whether to leave out accepted calls that were not slow
  */
 export async function findCallGroups(
@@ -193,7 +194,8 @@ export async function findCallGroups(
     ), top as (
       select method, route, status, code, sum(calls) as calls, sum(slow) as slow, sum(ms) as ms,
         min(first_at) as first_at, max(last_at) as last_at
-      from daily group by 1, 2, 3, 4 order by calls desc, method, route, status, code limit $4
+      from daily group by 1, 2, 3, 4
+      order by status >= 400 desc, calls desc, method, route, status, code limit $4
     )
     select top.method, top.route, top.status, nullif(top.code, '') as code, top.calls::float8 as calls,
       top.slow::float8 as slow, top.ms / top.calls as "averageMs", top.first_at as "firstAt", top.last_at as "lastAt",
@@ -201,7 +203,7 @@ export async function findCallGroups(
         select json_object_agg(daily.number, daily.calls) from daily
         where (daily.method, daily.route, daily.status, daily.code) = (top.method, top.route, top.status, top.code)
       ) as "byDay"
-    from top order by top.calls desc, top.method, top.route, top.status, top.code`,
+    from top order by top.status >= 400 desc, top.calls desc, top.method, top.route, top.status, top.code`,
     values,
   );
   return rows.map(({ byDay, ...group }) => ({

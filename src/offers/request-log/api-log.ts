@@ -6,7 +6,7 @@ import { type ApiCall, type ApiCallCount, writeApiCalls, writeCounts } from './a
 import { isRefused } from './store.ts';
 
 /** Call that was answered. `ms` is the time spent in the service, in milliseconds. */
-export type AnsweredCall = { method: string; route: string; status: number; code: string; ms: number };
+type AnsweredCall = { method: string; route: string; status: number; code: string; ms: number };
 
 /**
  * Log of a publisher's calls for 30 days (docs/reference/debugging.md#api-log). All calls are counted by hour. Rejected
@@ -24,7 +24,7 @@ export type ApiLog = {
   write: (executor: Executor) => Promise<void>;
 };
 
-export type CallDetails = { path: string; fields: readonly string[]; requestId: string; keyId: number | null };
+type CallDetails = { path: string; fields: readonly string[]; requestId: string; keyId: number | null };
 
 /** Duration from which a call is slow, in milliseconds. */
 export const slowMs = 1000;

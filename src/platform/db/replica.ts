@@ -6,7 +6,7 @@ import { breakConnections, createPool, isDatabaseUnavailable } from './pool.ts';
 import { createServers } from './servers.ts';
 
 /** Why reports do not use the replica. */
-export type ReplicaProblem = 'unreachable' | 'behind' | 'promoted';
+type ReplicaProblem = 'unreachable' | 'behind' | 'promoted';
 
 /** State of the replica. `asOfMs` is a time up to which it has all data, or null if no such time is known. */
 export type ReplicaState = { problem: ReplicaProblem | null; asOfMs: number | null };

@@ -571,6 +571,7 @@ export const de: Messages = {
     revokedKey: 'widerrufener Schlüssel {id}',
     route: 'Endpunkt',
     slow: 'Langsam (ab 1 s)',
+    slowBadge: 'Langsam',
     slowCalls: '{count, plural, one {# langsame} other {# langsame}}',
     time: 'Zeit',
     trend: 'Verlauf',

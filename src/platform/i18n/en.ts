@@ -529,6 +529,7 @@ export const en = {
     revokedKey: 'revoked key {id}',
     route: 'Endpoint',
     slow: 'Slow (1 s or more)',
+    slowBadge: 'Slow',
     slowCalls: '{count, plural, one {# slow} other {# slow}}',
     time: 'Time',
     trend: 'Trend',

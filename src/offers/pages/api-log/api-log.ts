@@ -179,7 +179,7 @@ const groupTable = ({ publisher }: PublisherContext, groups: readonly CallGroup[
       return [
         html`
           ${badge(String(status), isSlow ? 'warn' : toneOf(status))}
-          ${strongLink(url, code ?? (isSlow ? t('apiLog.slow') : t('apiLog.accepted')))}
+          ${strongLink(url, code ?? (isSlow ? t('apiLog.slowBadge') : t('apiLog.accepted')))}
           <div class="hint">${text}${advice !== null && html` ${advice}`}</div>`,
         html`<code>${method} ${route}</code>`,
         html`${count(calls)}${slow > 0 && html`<div class="hint">${t('apiLog.slowCalls', { count: slow })}</div>`}`,
