@@ -124,6 +124,9 @@ describe('an agent that calls POST /mcp', () => {
     const { contents } = await client.readResource({ uri: guide?.uri ?? '' });
     expect((contents[0] as { text: string }).text).toMatch(/^# Reports/);
     expect((await call(client, 'read_guide', { guide: 'reports' })).text).toMatch(/^# Reports/);
+    expect((await call(client, 'read_guide', { guide: 'operations' })).text).toMatch(/^\(Part 1 of 2\./);
+    expect((await call(client, 'read_guide', { guide: 'operations', part: 2 })).text).toMatch(/^\(Part 2 of 2\./);
+    expect((await call(client, 'read_guide', { guide: 'operations', part: 3 })).isError).toBe(true);
     expect((await call(client, 'read_guide', { guide: '../../package.json' })).isError).toBe(true);
     await expect(client.readResource({ uri: 'file:///etc/passwd' })).rejects.toThrow();
   });

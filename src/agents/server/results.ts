@@ -2,7 +2,7 @@
  * Maximum length of a tool's response in characters, about 10,000 tokens. Clients reject or cut longer responses, which
  * would also fill the context of the language model.
  */
-const maxCharacters = 40_000;
+export const maxCharacters = 40_000;
 /** Maximum length of an API response that is parsed, in characters. */
 const maxParsed = 2_000_000;
 

@@ -1,6 +1,6 @@
 import { type CallToolResult, Server, type Tool } from '@modelcontextprotocol/server';
 import { version } from '../../platform/version.ts';
-import { type ApiResponse, failed, resultOf } from './results.ts';
+import { type ApiResponse, failed, maxCharacters, resultOf } from './results.ts';
 import { argumentsOf, type InputSchema, inputSchemaOf, type Json, type Operation, operationsOf } from './schema.ts';
 import { type AgentTool, agentTools } from './tools.ts';
 
@@ -82,7 +82,7 @@ export function createAgentServer({ call, catalogue, readOnly }: ServerOptions):
   server.setRequestHandler('tools/call', async ({ params }): Promise<CallToolResult> => {
     const { tools, guides } = await catalogue();
     const { name, arguments: args = {} } = params;
-    if (name === guideToolName) return readGuide(call, guides, args.guide);
+    if (name === guideToolName) return readGuide(call, guides, args);
     const entry = tools.get(name);
     if (entry === undefined) return failed(`There is no tool "${name}".`);
     if (!isAllowed(entry.tool)) return failed(`The tool "${name}" changes data, and this server is read-only.`);
@@ -130,17 +130,30 @@ const guideTool = (guides: readonly Guide[]): Tool => ({
     .join(', ')}.`,
   inputSchema: {
     type: 'object',
-    properties: { guide: { type: 'string', enum: guides.map(({ slug }) => slug) } },
+    properties: {
+      guide: { type: 'string', enum: guides.map(({ slug }) => slug) },
+      part: { type: 'integer', minimum: 1, description: 'Part of a long guide. Defaults to 1.' },
+    },
     required: ['guide'],
     additionalProperties: false,
   },
   annotations: { title: 'Read a guide', readOnlyHint: true, openWorldHint: false },
 });
 
-async function readGuide(call: CallApi, guides: readonly Guide[], slug: unknown): Promise<CallToolResult> {
+async function readGuide(
+  call: CallApi,
+  guides: readonly Guide[],
+  { guide: slug, part = 1 }: Readonly<Record<string, unknown>>,
+): Promise<CallToolResult> {
   const guide = guides.find((candidate) => candidate.slug === slug);
   if (guide === undefined) return failed('There is no such guide. The description of the tool lists all guides.');
-  return { content: [{ type: 'text', text: await textOf(call, guide.path) }] };
+  const text = await textOf(call, guide.path);
+  const parts = Math.ceil(text.length / maxCharacters);
+  const number = Number(part);
+  if (!Number.isInteger(number) || number < 1 || number > parts) return failed(`The guide has ${parts} parts.`);
+  const content = text.slice((number - 1) * maxCharacters, number * maxCharacters);
+  const note = parts === 1 ? '' : `(Part ${number} of ${parts}. Set "part" to read another one.)\n\n`;
+  return { content: [{ type: 'text', text: note + content }] };
 }
 
 /** Default number of rows per page. The API's default is too much for most language models. */

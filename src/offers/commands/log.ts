@@ -26,7 +26,6 @@ type Group = {
 
 /** Prints a publisher's calls, newest first, or their number by route and result. */
 export const showLog: Run = async (call) => {
-  if (call.args.length > 0) throw usageError('This command takes no arguments.');
   const status = textOption(call, 'status');
   if (status !== '' && !/^([1-5](\d\d|xx)|slow)$/.test(status))
     throw usageError(`"${status}" is not a status such as 404 or 4xx, or "slow".`);
