@@ -1,5 +1,6 @@
 import { createAccounts } from './accounts/module.ts';
 import { createAdvertisers } from './advertisers/module.ts';
+import { createAgents } from './agents/module.ts';
 import { createAlerts } from './alerts/module.ts';
 import { createAudiences } from './audiences/module.ts';
 import { createBrowser } from './browser/module.ts';
@@ -105,6 +106,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   add(createMessages({ platform, catalog, accounts, webhooks, coupons, alerts, perks }));
   add(createAdvertisers({ platform, catalog, catalogAdmin, accounts, drafts, reports, tracking }));
   add(createReference({ platform, catalog, webhooks }));
+  add(createAgents({ platform, accounts }));
   if (demo)
     add(
       createDemo({

@@ -32,6 +32,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
       guide('conversions', 'Conversions'),
       guide('management-api', 'Manage publishers and offers over REST'),
       document('command-line', 'Command line'),
+      guide('agents', 'Connect an AI agent'),
     ],
   },
   {
