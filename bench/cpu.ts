@@ -121,7 +121,7 @@ async function measure(side: Side, path: Path, connections: number, times: numbe
 }
 
 async function untilDelivered({ pool }: Stage): Promise<void> {
-  const open = "select from deliveries where status not in ('delivered', 'failed') limit 1";
+  const open = 'select from delivery_queue limit 1';
   while ((await pool.query(open)).rows.length > 0) await sleep(20);
 }
 

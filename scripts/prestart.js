@@ -1,7 +1,8 @@
-// Runs before `npm start`. Checks the Node.js version, and builds if a source file has changed since the last build.
+// Runs before `npm start`. Checks the Node.js version, and builds if the sources differ from those of the last build.
 import './check-node.js';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -17,7 +18,7 @@ const guard = `${lock}.stale`;
 const pollMs = 200;
 const staleGuardMs = 5000;
 
-const isOutdated = () => inputs.some((path) => changedSince(join(root, path), modifiedMs(stamp)));
+const isOutdated = () => readStamp() !== digestOf(inputs);
 
 if (isOutdated()) {
   takeLock();
@@ -27,11 +28,10 @@ if (isOutdated()) {
 }
 
 function build() {
-  const startedAt = new Date(); // If a file changes during the build, the next start builds again.
-  const { status } = spawnSync('npm run --silent build', { cwd: root, stdio: 'inherit', shell: true });
+  const digest = digestOf(inputs); // If a file changes during the build, the next start builds again.
+  const { status } = spawnSync('npm run --silent build:to-start', { cwd: root, stdio: 'inherit', shell: true });
   if (status !== 0) process.exit(status ?? 1);
-  writeFileSync(stamp, '');
-  utimesSync(stamp, startedAt, startedAt);
+  writeFileSync(stamp, digest);
 }
 
 /** Waits until no other process builds in this checkout, because they would write the same files. */
@@ -95,11 +95,30 @@ function isAlive(pid) {
   }
 }
 
-/** Includes modification times of directories, because removing a file changes only the time of its directory. */
-function changedSince(path, ms) {
-  const stats = statSync(path);
-  if (stats.mtimeMs > ms) return true;
-  return stats.isDirectory() && readdirSync(path).some((name) => changedSince(join(path, name), ms));
+/** Returns a digest of the names and contents of files. Unlike their times, it survives a change of branches. */
+function digestOf(paths) {
+  const hash = createHash('sha256');
+  const add = (path) => {
+    if (statSync(join(root, path)).isDirectory())
+      for (const name of readdirSync(join(root, path)).sort()) add(join(path, name));
+    else
+      hash.update(`${path}\0`).update(
+        createHash('sha256')
+          .update(readFileSync(join(root, path)))
+          .digest(),
+      );
+  };
+  for (const path of paths) add(path);
+  return hash.digest('hex');
+}
+
+/** Returns the digest of the last build, or null if there is none. */
+function readStamp() {
+  try {
+    return readFileSync(stamp, 'utf8');
+  } catch {
+    return null;
+  }
 }
 
 function modifiedMs(path) {

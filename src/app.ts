@@ -40,6 +40,7 @@ export async function buildApp({ contributions, deps, serveApi }: AppOptions): P
   const methodsAt = watchRoutes(app);
   for (const schema of [errorSchema, ...modules.flatMap(({ schemas }) => schemas ?? [])]) app.addSchema(schema);
   app.decorateRequest('caller', null);
+  app.decorateRequest('refusal', null);
   app.decorateRequest('trace', null);
   shedIdleConnections(app);
   for (const { prepare } of modules)

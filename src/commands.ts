@@ -1,4 +1,5 @@
 import { accountCommands } from './accounts/commands.ts';
+import { agentCommands } from './agents/commands.ts';
 import { audienceCommands } from './audiences/commands.ts';
 import { catalogueCommands } from './catalog-admin/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
@@ -79,6 +80,7 @@ export const commands: readonly Command[] = [
   ...couponCommands,
   ...draftCommands,
   ...messageCommands,
+  ...agentCommands,
   ...doctorCommands,
   ...accountCommands,
   ...secretsCommands(sealedColumns),

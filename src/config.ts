@@ -19,6 +19,7 @@ import {
   parsePeppers,
   parseProcesses,
   parsePublicUrl,
+  parseReplicaUrl,
   parseRoles,
   parseSecretsKeys,
   parseTokenKeys,
@@ -43,6 +44,10 @@ export type Config = {
   trustProxy: boolean | number | string[];
   /** PostgreSQL URL, or null to use the embedded database. */
   databaseUrl: string | null;
+  /** URL of a replica for reports, or null to read reports from the primary. */
+  reportsUrl: string | null;
+  /** Maximum lag of the replica before reports are read from the primary, in milliseconds. */
+  reportsMaxLagMs: number;
   databasePoolSize: number;
   commitTimeoutMs: number;
   /** Whether the process may start on the database schema of the next release. */
@@ -137,6 +142,8 @@ export function loadConfig(
     publicUrl: parsePublicUrl(raw, problems),
     trustProxy: parseTrustProxy(raw.TRUST_PROXY, problems),
     databaseUrl: parseDatabaseUrl(raw.DATABASE_URL, problems),
+    reportsUrl: parseReplicaUrl(raw.DATABASE_REPORTS_URL, problems),
+    reportsMaxLagMs: raw.DATABASE_REPORTS_MAX_LAG_S * 1000,
     databasePoolSize: raw.DATABASE_POOL_SIZE,
     commitTimeoutMs: raw.COMMIT_TIMEOUT_MS,
     allowNewerSchema: raw.ALLOW_NEWER_SCHEMA,

@@ -1,5 +1,6 @@
 import { createAccounts } from './accounts/module.ts';
 import { createAdvertisers } from './advertisers/module.ts';
+import { createAgents } from './agents/module.ts';
 import { createAlerts } from './alerts/module.ts';
 import { createAudiences } from './audiences/module.ts';
 import { createBrowser } from './browser/module.ts';
@@ -107,6 +108,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   add(createAdvertisers({ platform, catalog, catalogAdmin, accounts, drafts, reports, tracking }));
   add(createPortal({ platform, catalog, accounts, webhooks, offers }));
   add(createReference({ platform, catalog, webhooks }));
+  add(createAgents({ platform, accounts }));
   if (demo)
     add(
       createDemo({

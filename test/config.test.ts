@@ -44,6 +44,8 @@ describe('defaults', () => {
       publicUrl: 'https://perks.example.com',
       trustProxy: false,
       databaseUrl,
+      reportsUrl: null,
+      reportsMaxLagMs: 60_000,
       databasePoolSize: 12,
       commitTimeoutMs: 2000,
       dataDir: '.data',

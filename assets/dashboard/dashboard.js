@@ -105,6 +105,43 @@ window.addEventListener('beforeunload', (event) => {
   if ([...edited].some((form) => form.isConnected)) event.preventDefault();
 });
 
+/** Shows or hides the fields of a section in a long form. */
+function foldSection(section, isOpen) {
+  section.classList.toggle('folded', !isOpen);
+  section.querySelector('legend > button').setAttribute('aria-expanded', String(isOpen));
+}
+
+/** Shows the folded section that contains an element. */
+const unfold = (element) => {
+  const section = element?.closest('fieldset.folded');
+  if (section) foldSection(section, true);
+};
+
+/** Folds the sections of long forms on small screens, except the first section and those with errors or a link target. */
+function foldSections() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (const index of document.querySelectorAll('nav.sections')) {
+    index.hidden = true;
+    const ids = [...index.querySelectorAll('a')].map(({ hash }) => decodeURIComponent(hash.slice(1)));
+    for (const [position, id] of ids.entries()) {
+      const section = document.getElementById(id);
+      const legend = section.querySelector('legend');
+      const toggle = button(legend.textContent, 'fold', () =>
+        foldSection(section, section.classList.contains('folded')),
+      );
+      legend.replaceChildren(toggle);
+      const hasError = section.querySelector('.field-error') !== null;
+      foldSection(section, position === 0 || hasError || (target !== null && section.contains(target)));
+    }
+  }
+}
+if (matchMedia('(max-width: 48rem)').matches) foldSections();
+document.addEventListener('input', ({ target }) => unfold(target));
+document.addEventListener('click', ({ target }) => {
+  const link = target.closest?.('a[href^="#"]');
+  if (link) unfold(document.getElementById(decodeURIComponent(link.hash.slice(1))));
+});
+
 /** Enables checkboxes with `data-needs` only while the field of that name has the value in `data-needs-value`. */
 document.addEventListener('change', ({ target }) => {
   for (const box of target.form?.querySelectorAll(`[data-needs="${CSS.escape(target.name)}"]`) ?? [])

@@ -182,7 +182,8 @@
   }
 
   const minColumns = 4;
-  for (const holder of filters === null ? [] : document.querySelectorAll('main .table')) {
+  const holders = filters === null ? [] : document.querySelectorAll('main .table');
+  for (const holder of holders) {
     const table = holder.querySelector('table');
     const name = table.caption.textContent.trim();
     const [, ...texts] = [...table.querySelectorAll('thead th:not(:has(.sr))')].map((heading) =>
@@ -193,7 +194,7 @@
     menu.className = 'dropdown columns-menu';
     const summary = document.createElement('summary');
     summary.className = 'button';
-    summary.textContent = message('columns');
+    summary.textContent = holders.length > 1 ? `${message('columns')}: ${name}` : message('columns');
     const body = document.createElement('div');
     body.className = 'dropdown-body';
     body.append(...texts.map((text) => columnBox(table, name, text)));

@@ -70,14 +70,14 @@ export function createKeyCheck(
 }
 
 /**
- * Returns the publisher that owns the key in a request, regardless of the key's permissions. Returns null if there is
- * no valid key.
+ * Returns the caller whose key is in a request, regardless of the key's permissions. Returns null if there is no valid
+ * key.
  */
-export function findOwner(snapshot: Snapshot, request: FastifyRequest, nowMs: number): Publisher | null {
-  if (request.caller !== null) return callerOf(request).publisher;
+export function findPresentedCaller(snapshot: Snapshot, request: FastifyRequest, nowMs: number): Caller | null {
+  if (request.caller !== null) return callerOf(request);
   try {
     const secret = presentedKey(request);
-    return secret === null ? null : (findCaller(snapshot, secret, nowMs)?.caller.publisher ?? null);
+    return secret === null ? null : (findCaller(snapshot, secret, nowMs)?.caller ?? null);
   } catch {
     return null; // a key that is not a string
   }

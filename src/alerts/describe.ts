@@ -10,7 +10,7 @@ import type { Alert, AlertKind } from './kinds.ts';
 
 /**
  * Title and reason of an alert, as text. `path` is the path of the related page, relative to the publisher's dashboard
- * pages. `fix` is the advice for an endpoint.
+ * pages. `fix` is advice with a link.
  */
 export type AlertText = { title: string; reason: string; path: string; fix?: Fix };
 
@@ -188,6 +188,9 @@ function describeKey(data: Alert['data'], timeZone: string): AlertText {
       used,
     }),
     path: '/settings/keys',
+    ...(typeof data.key_id === 'number' && {
+      fix: { text: t('alerts.keyLogText'), link: t('alerts.keyLogLink'), path: `/api-log?key=${data.key_id}&days=30` },
+    }),
   };
 }
 
@@ -207,5 +210,6 @@ function describePlacement(kind: string, data: Alert['data'], timeZone: string):
       before: format(before),
     }),
     path: `/reports?${query}`,
+    fix: { text: t('alerts.apiLogText'), link: t('alerts.apiLogLink'), path: '/api-log?status=4xx&days=1' },
   };
 }

@@ -28,6 +28,8 @@ export type Api = {
   call: (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, request?: ApiRequest) => Promise<unknown>;
   /** Fetches all pages of a list and returns its rows. */
   all: <Row>(path: string, query?: Readonly<Record<string, string>>) => Promise<Row[]>;
+  /** Sends a call and returns its response, whatever the status. */
+  send: (method: string, path: string, request?: ApiRequest) => Promise<Response>;
   /** Opens a streaming response. */
   stream: (path: string, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
 };
@@ -51,10 +53,10 @@ export function createApi(call: Call): Api {
     );
   if (!/^[\x21-\x7e]+$/.test(key)) throw usageError('The API key contains invalid characters. Copy it again.');
 
-  async function ask(
+  async function send(
     method: string,
     path: string,
-    { query = {}, body, file, form, signal }: ApiRequest,
+    { query = {}, body, file, form, signal }: ApiRequest = {},
   ): Promise<Response> {
     const target = new URL(url + path);
     // Do not abort calls that start after the user has stopped the command, because they clean up.
@@ -66,7 +68,7 @@ export function createApi(call: Call): Api {
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(file !== undefined && { 'content-type': 'text/csv' }),
     };
-    const answer = await fetch(target, {
+    return fetch(target, {
       method,
       headers,
       redirect: 'manual',
@@ -82,6 +84,10 @@ export function createApi(call: Call): Api {
         `${url} did not respond (${reason}). Start the service, or set --url or PERKWIRE_URL.`,
       );
     });
+  }
+
+  async function ask(method: string, path: string, request: ApiRequest): Promise<Response> {
+    const answer = await send(method, path, request);
     if (!answer.ok) throw await refusal(answer, url);
     return answer;
   }
@@ -108,6 +114,7 @@ export function createApi(call: Call): Api {
       }
       return rows;
     },
+    send,
     stream: async (path, signal) => {
       const { body } = await ask('GET', path, { signal });
       return body as AsyncIterable<Uint8Array>;

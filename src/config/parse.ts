@@ -60,6 +60,17 @@ export function parseDatabaseUrl(text: string, problems: string[]): string | nul
   return text;
 }
 
+/** Parses DATABASE_REPORTS_URL. Only one host is allowed, because its lag is measured. */
+export function parseReplicaUrl(text: string, problems: string[]): string | null {
+  if (text === '') return null;
+  try {
+    if (parseServerList(text).length > 1) problems.push('DATABASE_REPORTS_URL must have a single host');
+  } catch (err) {
+    problems.push((err as Error).message.replace('DATABASE_URL', 'DATABASE_REPORTS_URL'));
+  }
+  return text;
+}
+
 export function parseTrustProxy(text: string, problems: string[]): boolean | number | string[] {
   if (text === '') return false;
   if (/^\d+$/.test(text)) return Number(text);

@@ -29,6 +29,16 @@ export const configSchema = Type.Object({
     default: '',
     description: 'Connection URL of PostgreSQL 14 or newer. Empty starts an embedded demo database.',
   }),
+  DATABASE_REPORTS_URL: Type.String({
+    default: '',
+    description: 'Connection URL of a replica from which reports are read. Empty reads them from DATABASE_URL.',
+  }),
+  DATABASE_REPORTS_MAX_LAG_S: Type.Integer({
+    default: 60,
+    minimum: 5,
+    maximum: 86_400,
+    description: 'Maximum lag of the replica before reports are read from DATABASE_URL, in seconds.',
+  }),
   DATABASE_POOL_SIZE: Type.Integer({
     default: 12,
     minimum: 4,

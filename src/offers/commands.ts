@@ -1,4 +1,4 @@
-import { type Command, text } from '../command-line/command.ts';
+import { type Command, flag, text } from '../command-line/command.ts';
 
 /** Command-line commands that explain decisions, and show sessions and calls. */
 export const offerCommands: readonly Command[] = [
@@ -37,5 +37,20 @@ export const offerCommands: readonly Command[] = [
     callsService: true,
     examples: ['logs tail', 'logs tail --status 4xx', 'logs tail --placement checkout --json'],
     load: async () => (await import('./commands/logs.ts')).tailCalls,
+  },
+  {
+    name: 'log',
+    about: 'Lists the calls of the last 30 days: rejected and slow ones, changes, and a sample of the others',
+    options: {
+      status: text('STATUS', 'only calls with this status, such as 404, 4xx or slow'),
+      code: text('CODE', 'only calls with this error code'),
+      route: text('ROUTE', 'only calls to this route, such as /manage/v1/offers/:id'),
+      request: text('ID', 'only the call with this request_id'),
+      days: text('N', 'length of the period in days, up to 30 (default 7)'),
+      groups: flag('counts calls by route and result instead'),
+    },
+    callsService: true,
+    examples: ['log --status 4xx', 'log --groups', 'log --request k3v9x1-2f'],
+    load: async () => (await import('./commands/log.ts')).showLog,
   },
 ];

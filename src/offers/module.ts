@@ -46,14 +46,17 @@ import { createFetchMeter } from './metrics.ts';
 import { untrackedView } from './offer-view.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
 import { linkedWallRoutes, offerwallRoutes } from './offerwall/routes.ts';
+import { apiLogPages } from './pages/api-log/api-log.ts';
 import { budgetsCard, goalCard } from './pages/campaigns/budgets.ts';
 import { createReach } from './pages/campaigns/estimate.ts';
 import { outcomesCard } from './pages/campaigns/outcomes.ts';
 import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
 import { livePages } from './pages/live/live.ts';
 import { whyPages } from './pages/why/why.ts';
+import { createApiLog } from './request-log/api-log.ts';
+import { apiLogRoutes } from './request-log/api-log-routes.ts';
 import { createOutcomeSampler } from './request-log/outcomes.ts';
-import { createOfferObserver, isRefusedManagement, recordCalls } from './request-log/record.ts';
+import { createOfferObserver, isManagement, recordCalls } from './request-log/record.ts';
 import { createRequestLog } from './request-log/request-log.ts';
 import { liveCallRoutes } from './request-log/routes.ts';
 import { applyOfferRetention } from './retention.ts';
@@ -80,6 +83,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
   const { auth, checkKey, checkSession } = accounts;
   const { model } = learning;
   const requestLog = createRequestLog({ pool, dbHealth, now });
+  const apiLog = createApiLog({ now });
   const outcomes = createOutcomeSampler({ now });
   const inputs = { pool, now, catalog: store, model, preview: budgets.preview };
   const offers = createOfferService({
@@ -100,7 +104,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
     fetchMeter: createFetchMeter(metrics.registry),
     outcomes,
   });
-  const records = { requestLog, catalog: store, now };
+  const records = { requestLog, apiLog, catalog: store, now };
   const observe = createOfferObserver(records);
   const links = { catalog: store, tokens, now };
   const wall = { pool, dbHealth, config, ...links, offers };
@@ -111,6 +115,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
     commands: offerCommands,
     /** Collectors that hold data in memory. Jobs write their data to the database. */
     requestLog,
+    apiLog,
     outcomes,
     schemas: offerSchemas,
     permissions,
@@ -119,7 +124,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
     retention: applyOfferRetention,
     userData: { findSessions: findUserSessions, eraseSessions, exports: { sessions: exportSessions } },
     observe: (open: App) => recordCalls(open, records, ({ routeOptions }) => routeOptions.url !== undefined),
-    observeRoutes: (app: App) => recordCalls(app, records, isRefusedManagement),
+    observeRoutes: (app: App) => recordCalls(app, records, isManagement),
     hotRoutes: async (scope: App, hot: HotRoutes) => {
       await scope.register(offerRoutes, { auth, offers, hot, observe });
       await scope.register(countRoutes, { auth, offers, hot, observe });
@@ -133,6 +138,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
       await app.register(offerwallPageRoutes, { ...links, config, pool, dbHealth });
       await app.register(decisionLogRoutes, { pool, dbHealth, auth, now });
       await app.register(liveCallRoutes, { requestLog, now, auth, catalog: store, checkKey, logger });
+      await app.register(apiLogRoutes, { pool, dbHealth, auth, catalog: store, now });
       await app.register(explainRoutes, { auth, explain: offers.explain });
     },
     /** Registers the pages of live calls. `check` is called while a page is open. */
@@ -140,6 +146,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
       livePages(app, shell, { pool, requestLog, now, logger, checkSession: check }),
     pages: (app: App, shell: Shell) => {
       livePages(app, shell, { pool, requestLog, now, logger, checkSession });
+      apiLogPages(app, shell, { pool, dbHealth, catalog: store, now });
       whyPages(app, shell, { ...inputs, dbHealth, config });
     },
     jobs: (): readonly Job[] => [
@@ -149,6 +156,14 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
         pauseMs: 1000,
         locks: 'rows of request_notices, in the order of their key; rows of live_calls (skip locked) and live_watches',
         run: requestLog.write,
+      },
+      {
+        name: 'API log',
+        roles: ['api'],
+        pauseMs: 2000,
+        locks: 'rows of api_call_counts, in the order of their key',
+        run: () => apiLog.write(pool),
+        onStop: () => apiLog.write(pool),
       },
       {
         name: 'campaign outcomes',
@@ -248,6 +263,16 @@ const navigation: readonly NavEntry[] = [
     words: 'navWords.live',
     path: '/live',
     icon: 'system',
+    role: 'analyst',
+  },
+  {
+    group: 'developers',
+    rank: 25,
+    key: 'apiLog',
+    text: 'nav.apiLog',
+    words: 'navWords.apiLog',
+    path: '/api-log',
+    icon: 'activity',
     role: 'analyst',
   },
 ];

@@ -3,6 +3,7 @@ import { dropPartitions } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { deleteOldDecisionStates } from './decision-log/states.ts';
+import { deleteOldApiCalls } from './request-log/api-log-store.ts';
 import { deleteOldOutcomes } from './request-log/outcomes.ts';
 import { deleteOldRequests } from './request-log/store.ts';
 
@@ -25,6 +26,7 @@ export const applyOfferRetention: RetentionStep = async (pool, { retentionRawDay
   await deleteOldDecisionStates(pool, nowMs);
   await deleteOldRequests(pool, nowMs);
   await deleteOldOutcomes(pool, nowMs);
+  await deleteOldApiCalls(pool, nowMs);
   return { partitions, devSessions };
 };
 

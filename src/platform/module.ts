@@ -5,6 +5,7 @@ import { type DatabaseHealth, startDatabaseHealth } from './db/health.ts';
 import { registerDatabaseMetrics } from './db/metrics.ts';
 import { ensurePartitions } from './db/partitions.ts';
 import { breakConnections, createPool } from './db/pool.ts';
+import { openReplica, type Replica, registerReplicaMetrics } from './db/replica.ts';
 import { retryStart } from './db/retry-start.ts';
 import { createServers } from './db/servers.ts';
 import { type Geo, loadGeo } from './geo.ts';
@@ -44,6 +45,8 @@ type PlatformServices = {
   /** Connection pool for batches. A connection is closed if a statement on it takes longer than COMMIT_TIMEOUT_MS. */
   flushPool: pg.Pool;
   dbHealth: DatabaseHealth;
+  /** Replica for reports, or null if DATABASE_REPORTS_URL is not set. */
+  replica: Replica | null;
   logger: Logger;
   failures: FailureLimit;
   tokens: TokenCodec;
@@ -78,11 +81,28 @@ export async function createPlatform({
   const mailer = config.mail === null ? null : createMailer(config.mail);
   const metrics = createMetrics({ isShown: config.metricsToken !== null, pageOf: metricsPage });
   registerDatabaseMetrics(metrics.registry, { requests: pool, batches: flushPool }, dbHealth);
+  let replica: Replica | null = null;
+  const fallbacks = registerReplicaMetrics(metrics.registry, () => replica?.state() ?? null, now);
+  if (config.reportsUrl !== null)
+    replica = openReplica({
+      url: config.reportsUrl,
+      primary: pool,
+      primaryUrl: database.url,
+      maxLagMs: config.reportsMaxLagMs,
+      now,
+      fallbacks,
+      queryTimeoutMs: poolOptions.queryTimeoutMs,
+      onChange: (problem) =>
+        problem === null
+          ? logger.info({}, 'reports use the replica')
+          : logger.warn({ problem }, 'reports use the primary'),
+    });
   const deps: PlatformServices = {
     config,
     pool,
     flushPool,
     dbHealth,
+    replica,
     logger,
     geo,
     tracing,
@@ -113,6 +133,7 @@ export async function createPlatform({
     close: async (): Promise<void> => {
       await tracing.close();
       await mailer?.close();
+      await replica?.stop();
       await dbHealth.stop();
       await flushPool.end();
       await pool.end();

@@ -31,9 +31,9 @@ type ReportsDeps = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** Creates the reports module: rollups and queries over them. */
 export function createReports({ platform, catalog, accounts }: ReportsDeps) {
-  const { config, pool, dbHealth, mailer, metrics, logger, now } = platform.deps;
+  const { config, pool, replica, dbHealth, mailer, metrics, logger, now } = platform.deps;
   registerRollupMetrics(metrics.registry, pool, now);
-  const deps = { config, pool, dbHealth, mailer, catalog: catalog.store, auth: accounts.auth, now };
+  const deps = { config, pool, replica, dbHealth, mailer, catalog: catalog.store, auth: accounts.auth, now };
   const reports = createReportService(deps);
   const extensions: Partial<PageExtensions> = {
     figures: (by) => weekFigures(deps, by),

@@ -3,6 +3,7 @@ import { payoutOf } from '../catalog/provisioning.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
+import type { Replica } from '../platform/db/replica.ts';
 import { type DayRange, type DayRangeParameters, readDayRange } from '../platform/http/day-range.ts';
 import type { KeyResources } from '../platform/http/key-restrictions.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
@@ -40,6 +41,11 @@ type AskedBy = {
 };
 
 export type ReportService = {
+  /**
+   * Returns the time up to which the reports of a replica contain all data, or null if reports are read from the
+   * primary. Call it before a report is created.
+   */
+  asOf: () => Date | null;
   /**
    * Creates an activity report.
    * @throws AppError invalid_request, unknown_group_by, report_too_large, unavailable
@@ -94,9 +100,9 @@ const limitFromRaw = createLimiter({
   message,
 });
 
-type ServiceDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
+type ServiceDeps = { pool: pg.Pool; replica: Replica | null; dbHealth: DatabaseHealth; now: () => number };
 
-export function createReportService({ pool, dbHealth, now }: ServiceDeps): ReportService {
+export function createReportService({ pool, replica, dbHealth, now }: ServiceDeps): ReportService {
   const failFast = createFailFast(dbHealth);
 
   async function activity(
@@ -139,10 +145,16 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
 
   function limited<T>(publisherId: number, options: ReadOptions, work: (executor: Executor) => Promise<T>): Promise<T> {
     const limit = options.fromRollups ? limitFromRollups : limitFromRaw;
-    return limit(() => readConsistently(pool, options, work), { client: publisherId, signal: options.signal });
+    const read = (from: pg.Pool): Promise<T> => readConsistently(from, options, work);
+    const readAny = (): Promise<T> => (replica === null ? read(pool) : replica.read(read));
+    return limit(readAny, { client: publisherId, signal: options.signal });
   }
 
   return {
+    asOf: () => {
+      const { problem, asOfMs } = replica?.state() ?? { problem: null, asOfMs: null };
+      return problem !== null || asOfMs === null ? null : new Date(asOfMs);
+    },
     activity: (publisher, parameters, options) => failFast(() => activity(publisher, parameters, options)),
     explore: (query, signal) =>
       failFast(() => limited(query.publisherId, { fromRollups: true, signal }, (executor) => explore(executor, query))),

@@ -165,6 +165,8 @@ export function renderCard(title: string, asset: AssetUrl, body: Html, assets: r
 
 /** Configure htmx for the content security policy, which forbids eval and inline styles. */
 const htmxConfig = JSON.stringify({
+  // New content gets its focus and handlers at once. A delay would take the focus from a field that is already in use.
+  defaultSettleDelay: 0,
   allowEval: false,
   includeIndicatorStyles: false,
   selfRequestsOnly: true,

@@ -1,6 +1,7 @@
 import type { Net } from '../config/nets.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type BlockReason, checkUrl, resolveTarget } from './address-guard.ts';
+import { kindOf, networkUrl } from './destinations/kinds.ts';
 import { createLookup } from './dispatcher/send/resolver.ts';
 
 /** Endpoint whose URL cannot currently be called. */
@@ -33,7 +34,7 @@ async function problemOf(
   rules: { allowHttp: boolean; allowNets: readonly Net[] },
   lookup: ReturnType<typeof createLookup>,
 ): Promise<BlockReason | string | null> {
-  const checked = checkUrl(url, rules);
+  const checked = checkUrl(kindOf(url) === 'http' ? url : networkUrl(new URL(url)).href, rules);
   if (!checked.ok) return checked.reason;
   const target = await resolveTarget(checked.url, { lookup, allowNets: rules.allowNets });
   if (target.ok) return null;

@@ -57,4 +57,17 @@ export const webhookCommands: readonly Command[] = [
     examples: ['deliveries retry msg_0197a…', 'deliveries retry --endpoint 4 --status pending,held'],
     load: async () => (await import('./commands/deliveries.ts')).retryDeliveries,
   },
+  {
+    name: 'events pull',
+    about: 'Prints the events of an endpoint to pull from as JSON lines, and acknowledges them',
+    options: {
+      endpoint: text('ID', 'endpoint to pull from (default: the only one)'),
+      limit: text('N', 'events per call, up to 500 (default 100)'),
+      follow: flag('waits for more events'),
+      peek: flag('prints the next events without acknowledging them'),
+    },
+    callsService: true,
+    examples: ['events pull', 'events pull --follow | node handle.js', 'events pull --endpoint 4 --peek --limit 1'],
+    load: async () => (await import('./commands/pull.ts')).pullEvents,
+  },
 ];

@@ -85,15 +85,25 @@ export type Attempt = {
 /** Maximum number of attempts shown for a delivery. If there are more, only the newest are shown. */
 const maxAttempts = 100;
 
-/** Returns the newest attempts of a delivery, oldest first. */
+/** Returns the newest attempts of a delivery, oldest first. The last one may be in flight. */
 export async function findAttempts(executor: Executor, id: string): Promise<Attempt[]> {
   const { rows } = await executor.query<Attempt>({
     text: `select row_number() over (order by generation)::int as number, started_at, finished_at, outcome,
         status_code, error_class, error_message, timing,
         remote_address, '{"headers": {}}'::jsonb || request as request,
         response_headers, response_body, response_truncated, next_attempt_at
-      from delivery_attempts
-      where day = $1::date and delivery_id = $2::uuid
+      from (
+        select * from delivery_attempts where day = $1::date and delivery_id = $2::uuid
+        union all
+        select (jsonb_populate_record(null::delivery_attempts, jsonb_build_object(
+          'generation', q.generation, 'started_at', q.claimed_at
+        ))).*
+        from delivery_queue q
+        where q.delivery_id = $2::uuid and q.lease_until is not null and q.claimed_at is not null and not exists (
+          select from delivery_attempts a
+          where a.day = $1::date and a.delivery_id = $2::uuid and a.generation = q.generation
+        )
+      ) attempt
       order by generation desc limit ${maxAttempts}`,
     values: [dayOfUuid7(id), id],
   });

@@ -1,6 +1,7 @@
 import type { Condition } from '../catalog/conditions.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type SealedColumn, sealedColumn } from '../platform/security/sealed-column.ts';
+import { kindOf } from './destinations/kinds.ts';
 import type { Method } from './dispatcher/send/request.ts';
 import type { DisableReason } from './dispatcher/settle/retry-schedule.ts';
 import { type AttemptKey, type FailedAttempt, readFailedAttempts } from './last-failure.ts';
@@ -148,8 +149,20 @@ export async function findEndpoint(
 
 type Named = { description: string; event: string | null; url: string };
 
-/** Returns the display name of an endpoint: its description, otherwise its event, or otherwise the host of its URL. */
-export const endpointName = ({ description, event, url }: Named): string => description || event || new URL(url).host;
+/** Names of destinations in display names. They are the same in all languages. */
+const destinationNames = { pull: 'Pull', nats: 'NATS', sqs: 'SQS', eventbridge: 'EventBridge', s3: 'S3' };
+
+/**
+ * Returns the display name of an endpoint: its description, otherwise its event, or otherwise the host of its URL. For
+ * destinations other than HTTP, the host follows the name of the kind.
+ */
+export function endpointName({ description, event, url }: Named): string {
+  if (description !== '' || event !== null) return description || String(event);
+  const kind = kindOf(url);
+  const { host } = new URL(url);
+  if (kind === 'http') return host;
+  return kind === 'pull' ? destinationNames.pull : `${destinationNames[kind]} ${host}`;
+}
 
 /** Display name and status of an endpoint. */
 export type EndpointLabel = { name: string; status: 'active' | 'paused' | 'disabled' | 'removed' };
@@ -197,7 +210,7 @@ export type EndpointHealth = {
  * Number of consecutive failed calls from which an endpoint counts as failing. It also counts as failing while its
  * breaker is open.
  */
-const failingAfterFailures = 3;
+export const failingAfterFailures = 3;
 
 /** Returns the SQL condition for a failing endpoint. `row` is a row of `endpoint_health`. */
 export const isFailing = (row: string): string =>

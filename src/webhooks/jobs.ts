@@ -10,6 +10,7 @@ import { parkDisabled } from './dispatcher/claim/park.ts';
 import { runFailingEndpointCheck } from './dispatcher/settle/failing-endpoints.ts';
 import { type DispatcherDeps, startDispatcherJob } from './dispatcher-job.ts';
 import { removeAbandonedListeners } from './listen/listeners.ts';
+import { checkStalledPulls } from './pull/stalled.ts';
 import { runRedeliveries } from './redelivery/jobs.ts';
 
 export const webhookJobs = (deps: DispatcherDeps & { pool: pg.Pool }, databaseUrl: ServerUrl): readonly Job[] => [
@@ -53,6 +54,13 @@ export const webhookJobs = (deps: DispatcherDeps & { pool: pg.Pool }, databaseUr
     pauseMs: minuteMs,
     locks: 'rows of endpoint_activity, in the order of their key',
     run: () => noteBacklogs(deps.pool, deps.now()),
+  },
+  {
+    name: 'stalled pulls',
+    roles: ['worker'],
+    pauseMs: minuteMs,
+    locks: 'rows of endpoint_health',
+    run: () => checkStalledPulls(deps),
   },
   {
     name: 'abandoned listeners',

@@ -12,6 +12,7 @@ import { auditEventJob, auditRecorded } from './audit-event.ts';
 import { webhookCommands } from './commands.ts';
 import { deliveryRoutes } from './deliveries/routes.ts';
 import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser, exportDeliveries } from './deliveries/user-data.ts';
+import { withDestinations } from './destinations/sender.ts';
 import { countFailing } from './endpoint-store.ts';
 import { endpointRoutes } from './endpoints/routes.ts';
 import type { EventTypes } from './events.ts';
@@ -23,6 +24,7 @@ import { deliveryPages } from './pages/deliveries/deliveries.ts';
 import { redeliveryPages } from './pages/deliveries/redelivery.ts';
 import { webhookPages } from './pages/endpoints/endpoints.ts';
 import { payloadRoutes } from './payload-link.ts';
+import { pullPermission, pullRoutes } from './pull/routes.ts';
 import { raiseFacts } from './raise-events.ts';
 import { cancelRedeliveriesOfUser } from './redelivery/jobs.ts';
 import { redeliveryRoutes } from './redelivery/routes.ts';
@@ -46,7 +48,7 @@ export function createWebhooks({ platform, catalog, accounts }: WebhooksDeps) {
     proxy: config.webhookProxy,
     userAgent,
   };
-  const sender = createSender(outgoing);
+  const sender = withDestinations(createSender(outgoing), outgoing);
   const fontSender = createSender({ ...outgoing, maxResponseBytes: maxFontBytes });
   registerWebhookGauges(metrics.registry, pool, now);
   const activity = createEndpointActivity(now);
@@ -66,6 +68,7 @@ export function createWebhooks({ platform, catalog, accounts }: WebhooksDeps) {
     dispatcherMetrics,
     raiseFacts,
     extensions: { fetchFont: createFetchFile(fontSender, maxFontBytes) },
+    permissions: [{ name: pullPermission, role: 'admin', text: 'settings.permissionEvents' }] as const,
     eventTypes: [...operationalEventTypes, auditRecorded],
     navigation: navigationOf((publisherId) =>
       dbHealth.isUp() ? countFailing(pool, publisherId).catch(() => 0) : Promise.resolve(0),
@@ -81,6 +84,7 @@ export function createWebhooks({ platform, catalog, accounts }: WebhooksDeps) {
       await app.register(payloadRoutes, routeDeps);
       await app.register(endpointRoutes, routeDeps);
       await app.register(listenRoutes, { ...routeDeps, ...delivery, checkKey });
+      await app.register(pullRoutes, { ...routeDeps, ...delivery, checkKey });
       await app.register(deliveryRoutes, routeDeps);
       await app.register(redeliveryRoutes, routeDeps);
     },

@@ -23,7 +23,8 @@ const maxUrlLength = 2000;
 /** Maximum number of macros in an endpoint URL. */
 const maxMacros = 50;
 
-const refusals: Record<BlockReason, Problem> = {
+/** Messages about URLs that may not be called. */
+export const refusals: Record<BlockReason, Problem> = {
   invalid_url: problem('urlAbsolute'),
   scheme_not_allowed: problem('httpsUrl'),
   https_required: problem('httpsUrl'),

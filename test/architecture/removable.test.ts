@@ -17,6 +17,7 @@ const features: readonly [folders: readonly string[], modules: readonly string[]
   [['landing-pages'], ['landing-pages']],
   [['messages'], ['messages']],
   [['event-log'], ['event-log']],
+  [['agents'], ['agents']],
   [['demo', 'embedded'], ['demo']],
 ];
 

@@ -146,7 +146,8 @@ export const tables: Record<string, Ownership> = {
       webhooks: 'creating a redelivery locks the row of its publisher, which bounds how many run',
     },
   },
-  ...owned('offers', ['campaign_outcomes', 'decision_states', 'live_calls', 'live_watches', 'request_notices']),
+  ...owned('offers', ['api_call_counts', 'api_calls', 'campaign_outcomes', 'decision_states']),
+  ...owned('offers', ['live_calls', 'live_watches', 'request_notices']),
   sessions: {
     owner: 'offers',
     writers: { budgets: 'one statement stores sessions and checks or changes the histories and slices of their users' },
@@ -220,6 +221,7 @@ export const tables: Record<string, Ownership> = {
     },
   },
   ...owned('webhooks', [
+    'pull_cursors',
     ...['delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
     ...['endpoint_activity', 'endpoint_health', 'endpoint_test_buckets', 'operational_events', 'redelivery_jobs'],
   ]),

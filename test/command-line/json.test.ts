@@ -124,13 +124,15 @@ const testedElsewhere = {
   listen: 'test/e2e/command-line.test.ts',
   trigger: 'test/e2e/command-line.test.ts',
   'deliveries tail': 'test/e2e/command-line.test.ts',
+  'events pull': 'test/webhooks/commands/pull.test.ts',
+  mcp: 'test/agents/mcp.test.ts',
   'logs tail': 'test/offers/request-log/stream.test.ts',
   'catalogue diff': 'test/command-line/command-line.test.ts',
   'privacy erase': 'test/privacy/pages/desk.test.ts',
 };
 
 /** Commands that print one line per row, and whose list is empty here. */
-const emptyLists = ['messages list', 'sources events', 'privacy requests'];
+const emptyLists = ['log', 'messages list', 'sources events', 'privacy requests'];
 
 test('every command is run with --json by a test', () => {
   const tested = [...Object.keys(calls), ...Object.keys(testedElsewhere), ...emptyLists];

@@ -73,6 +73,25 @@ describe('a combobox', () => {
   });
 });
 
+test('on a phone, a long form shows its first section, and opens others on request or for an error', async () => {
+  const admin = await signInAs(demo.t, 'admin', demo.t.publisher.id);
+  const viewport = { width: 390, height: 844 };
+  const page = await openAs(browser, admin, demo.url, `${base()}/settings`, { viewport });
+  const height = () => page.evaluate<number>('document.documentElement.scrollHeight');
+  const currency = page.getByLabel('Reporting currency');
+  expect([await currency.isVisible(), (await height()) < 3000]).toEqual([false, true]);
+  await page.getByRole('button', { name: 'Time zone and currency' }).click();
+  await currency.fill('Taler');
+  await page.getByRole('button', { name: 'Save', exact: true }).first().click();
+  await page.getByRole('alert').waitFor();
+  expect(await currency.isVisible()).toBe(true);
+  await page.getByRole('button', { name: 'Time zone and currency' }).click();
+  expect(await currency.isVisible()).toBe(false);
+  await page.getByRole('alert').getByRole('link').first().click();
+  expect(await currency.isVisible()).toBe(true);
+  await page.close({ runBeforeUnload: false });
+});
+
 describe('a choice', () => {
   test.each([true, false])('shows only the fields that belong to it (scripts: %s)', async (javaScriptEnabled) => {
     const admin = await signInAs(demo.t, 'admin', demo.t.publisher.id);
@@ -80,6 +99,7 @@ describe('a choice', () => {
     const page = await openAs(browser, admin, demo.url, `${base()}/offers/1`, options);
     const areVisible = async (): Promise<boolean[]> =>
       Promise.all(['#f-codes-file', '#f-pattern', '#f-shared'].map((field) => page.locator(field).isVisible()));
+    await page.locator('#coupons summary', { hasText: 'Add codes' }).click();
     expect(await areVisible()).toEqual([true, false, false]);
     await page.getByLabel('A pattern that creates one code per user').check();
     expect(await areVisible()).toEqual([false, true, false]);
@@ -93,6 +113,7 @@ describe('a choice', () => {
 
   test('says how easily the codes of a pattern can be guessed while it is typed', async () => {
     const page = await open('manager', '/offers/1');
+    await page.locator('#coupons summary', { hasText: 'Add codes' }).click();
     await page.getByLabel('A pattern that creates one code per user').check();
     await page.getByLabel('Number of codes').fill('10');
     await page.getByLabel('Pattern', { exact: true }).pressSequentially('SAVE-###');

@@ -369,6 +369,7 @@ describe('the dashboard for all users', () => {
     '/experiments/new?step=check&name=Fewer&arm1.offers_per_response=1',
     '/integration',
     '/live',
+    '/api-log',
     '/deliveries',
     '/settings',
     '/settings/themes',

@@ -116,6 +116,19 @@ test('a client generated from the description compiles, and works from fetch to 
   await expect.poll(() => shop.deliveryStatusesOf(sessionId)).toContain('delivered');
 });
 
+/** Creates an endpoint to pull from, with one event. */
+async function addPullEndpoint(): Promise<void> {
+  const post = async (path: string, content: object): Promise<{ data: { id: number } }> => {
+    const headers = { authorization: `Bearer ${demo.t.publisher.key}`, 'content-type': 'application/json' };
+    const body = JSON.stringify(content);
+    const answer = await fetch(`${demo.url}/manage/v1/${path}`, { method: 'POST', headers, body });
+    return (await answer.json()) as { data: { id: number } };
+  };
+  const endpoint = { destination: { kind: 'pull' }, events: ['offer_saved'] };
+  const { data } = await post('webhook-endpoints', endpoint);
+  await post('webhook-triggers', { event: 'offer_saved', endpoint: data.id });
+}
+
 /** Operations whose examples cannot be signed, because the secret is shown only once. */
 const signedByAdvertisers: ReadonlySet<string> = new Set(['reportCouponRedeemed', 'reportCouponCancelled']);
 
@@ -150,6 +163,7 @@ test('every operation responds as documented to its example with existing ids', 
       now())`,
     [demo.t.publisher.id],
   );
+  await addPullEndpoint();
   const examples: Examples = {};
   const recorded = readRecorded();
   const wrong: string[] = [];

@@ -83,6 +83,8 @@ export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
     url: `http://127.0.0.1:9/${marker}`,
     method: 'POST',
   });
+  // The endpoint has an event to pull.
+  await call('POST', '/manage/v1/webhook-endpoints', { destination: { kind: 'pull' }, events: ['usp.selection'] });
   const listener = await call('POST', '/manage/v1/webhook-listeners', { forward_url: `http://127.0.0.1:9/${marker}` });
   const portal = await call('POST', '/manage/v1/portal-links', {
     frame_origin: 'https://admin.example',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 
 const run = promisify(execFile);
 
-test('of two starts in one checkout, one builds and the other waits for it', async () => {
+test('of several starts in one checkout, one builds, and the next build follows a change of a source', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-prestart-'));
   const client = join(folder, 'packages/client');
   for (const path of ['scripts', 'src', 'dist', 'packages/client/src'])
@@ -18,7 +18,7 @@ test('of two starts in one checkout, one builds and the other waits for it', asy
   for (const file of ['package.json', 'tsconfig.json', 'tsconfig.cjs.json', 'mark-cjs.js'])
     await writeFile(join(client, file), '{}');
   const build = "node -e \"fs.appendFileSync('builds', 'x'); setTimeout(() => {}, 500)\"";
-  const description = { engines: { node: '>=20' }, type: 'module', scripts: { build } };
+  const description = { engines: { node: '>=20' }, type: 'module', scripts: { 'build:to-start': build } };
   await writeFile(join(folder, 'package.json'), JSON.stringify(description));
   // A lock that a killed process left behind.
   await writeFile(join(folder, 'dist/.building'), '999999999');
@@ -26,7 +26,14 @@ test('of two starts in one checkout, one builds and the other waits for it', asy
   const start = () => run(process.execPath, [join(folder, 'scripts/prestart.js')]);
   await Promise.all([start(), start(), start()]);
   expect(await readFile(join(folder, 'builds'), 'utf8')).toBe('x');
+  const main = join(folder, 'src/main.ts');
+  await writeFile(main, '1');
   await start();
-  expect(await readFile(join(folder, 'builds'), 'utf8')).toBe('x');
+  expect(await readFile(join(folder, 'builds'), 'utf8')).toBe('xx');
+  await utimes(main, 1, 1);
+  await writeFile(join(folder, 'src/other.ts'), '');
+  await rm(join(folder, 'src/other.ts'));
+  await start();
+  expect(await readFile(join(folder, 'builds'), 'utf8')).toBe('xx');
   await rm(folder, { recursive: true });
 });

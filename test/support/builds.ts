@@ -25,7 +25,7 @@ export function buildSdk(): Promise<boolean> {
 }
 
 /**
- * Builds everything like `npm start`, unless no source is newer than the build.
+ * Builds everything like `npm start`, unless no source has changed since.
  * @returns whether a build was made
  */
 export function buildAll(): Promise<boolean> {

@@ -85,6 +85,7 @@ export type {
   ConversionPayload,
   OperationalPayloads,
   PerkMessagePayload,
+  PulledEvents,
   SelectedCampaign,
   UspSelectionPayload,
   WalletPayload,

@@ -306,3 +306,22 @@ export type WebhookPayloads = OperationalPayloads & {
 };
 
 export type WebhookType = keyof WebhookPayloads;
+
+/** Data in the response of `GET /manage/v1/events`. Pass `headers` and `body` of an event to `verifyWebhook`. */
+export type PulledEvents = {
+  endpoint_id: number;
+  events: {
+    /** Pass it as `after` of the next call to acknowledge this event and all before it. */
+    cursor: string;
+    delivery_id: string;
+    webhook_id: string;
+    event: WebhookType;
+    headers: Record<string, string>;
+    /** Payload as JSON text, with the bytes that were signed. */
+    body: string;
+  }[];
+  /** Cursor for the next call, or null if no event was returned or acknowledged yet. */
+  cursor: string | null;
+  /** Number of events that the call acknowledged. */
+  acknowledged: number;
+};

@@ -51,10 +51,10 @@ export function couponCard(context: PublisherContext, coupons: OfferCoupons, ref
   const path = context.path(`/offers/${offerId}/coupons`);
   const isRefused = (form: Refused['form']): boolean => refused?.form === form;
   const add = addForm(context, path, isRefused('add') ? refused : null);
-  const isAdding = pool === null || isRefused('add') || isEmpty(pool, stock);
+  const isAdding = isRefused('add') || (pool !== null && isEmpty(pool, stock));
   const body = html`
     ${pool === null ? html`<p class="hint">${t('coupons.none')}</p>` : stockPart(context, pool, stock)}
-    ${canEdit && (pool === null ? add : moreFields(t('coupons.add'), add, { isOpen: isAdding }))}
+    ${canEdit && moreFields(t('coupons.add'), add, { isOpen: isAdding })}
     ${
       canEdit &&
       pool !== null &&

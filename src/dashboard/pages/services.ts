@@ -3,10 +3,12 @@ import type { Snapshot } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
+import type { Replica } from '../../platform/db/replica.ts';
 import type { Shell } from '../../shell/layout.ts';
 
 type PageDeps = {
   pool: pg.Pool;
+  replica: Replica | null;
   dbHealth: DatabaseHealth;
   catalog: { current: () => Snapshot };
   config: Config;

@@ -67,6 +67,9 @@ export function maskAnswer(fields: unknown, hiddenTexts: ReadonlySet<string>): u
   });
 }
 
+/** Hides a text that looks like a secret or identifies a user. */
+export const maskText = (text: string): string => (personalText.test(text.slice(0, maxRead)) ? hidden : text);
+
 const textsIn = (value: unknown): string[] =>
   typeof value === 'object' && value !== null
     ? Object.values(value).flatMap((item) => (typeof item === 'object' ? [] : [String(item)]))

@@ -1,14 +1,15 @@
 import type { FastifyRequest } from 'fastify';
-import { findOwner } from '../../accounts/caller.ts';
+import { type Caller, findPresentedCaller } from '../../accounts/caller.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Snapshot } from '../../catalog/types.ts';
 import { type AppError, type ErrorCode, type ErrorDetail, errorStatuses } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { bytesOf, type HotObserver } from '../../platform/http/hot-routes.ts';
-import { pathWithoutUsers } from '../../platform/logger.ts';
+import { loggedUrl, pathWithoutUsers } from '../../platform/logger.ts';
 import { storedProblem } from '../../platform/problem.ts';
-import { maskAnswer, maskRequest } from './mask.ts';
-import type { RequestLog } from './request-log.ts';
+import type { ApiLog } from './api-log.ts';
+import { maskAnswer, maskRequest, maskText } from './mask.ts';
+import { type RequestLog, storable } from './request-log.ts';
 import { isRefused, type LiveCall } from './store.ts';
 
 declare module 'fastify' {
@@ -18,36 +19,35 @@ declare module 'fastify' {
   }
 }
 
-type RecordDeps = { requestLog: RequestLog; catalog: CatalogStore; now: () => number };
+type RecordDeps = { requestLog: RequestLog; apiLog: ApiLog; catalog: CatalogStore; now: () => number };
 
 /** Response to a call. `ms` is the time spent in the service, in milliseconds. */
-type Answered = { status: number; ms: number; body: () => unknown };
+type Answered = { route: string; status: number; ms: number; error: AppError | null; body: () => unknown };
 
-/** Logs calls to all of a plugin's routes that `included` accepts. */
-export function recordCalls(
-  app: App,
-  deps: RecordDeps,
-  included: (request: FastifyRequest, status: number) => boolean,
-): void {
+/** Route in the log for paths without a route, which anyone can make up. */
+const unknownRoute = '(unknown)';
+
+/**
+ * Logs calls to all routes of a plugin that `included` accepts. Successful calls over the management API are logged
+ * without their content, which may contain secrets.
+ */
+export function recordCalls(app: App, deps: RecordDeps, included: (request: FastifyRequest) => boolean): void {
   app.addHook('onSend', (request, { statusCode: status, elapsedTime: ms }, body, done) => {
-    if (included(request, status)) recordCall(request, { status, ms, body: () => body }, deps);
+    if (included(request)) {
+      const route = request.routeOptions.url ?? unknownRoute;
+      recordCall(request, { route, status, ms, error: request.refusal, body: () => body }, deps);
+    }
     done(null, body);
   });
 }
 
-/**
- * Whether this is a rejected management call. Such calls are logged without their content, which may contain secrets.
- */
-export const isRefusedManagement = (request: FastifyRequest, status: number): boolean =>
-  isRefused(status) && isManagement(request);
-
-const isManagement = ({ url }: FastifyRequest): boolean => url.startsWith('/manage/');
+export const isManagement = ({ url }: FastifyRequest): boolean => url.startsWith('/manage/');
 
 /** Creates an observer that logs calls for offers and adds notices about ignored, dropped and refused values. */
 export const createOfferObserver =
   (deps: RecordDeps): HotObserver =>
-  (request, { status, body, error }, ms) => {
-    recordCall(request, { status, ms, body: () => bytesOf(body) }, deps);
+  (request, { status, body, error }, ms, route) => {
+    recordCall(request, { route, status, ms, error: error ?? null, body: () => bytesOf(body) }, deps);
     if (error !== undefined || request.notes !== undefined) recordNotices(request, error, deps);
   };
 
@@ -59,8 +59,9 @@ function recordNotices(
   error: AppError | undefined,
   { requestLog, catalog, now }: RecordDeps,
 ): void {
-  const publisher = findOwner(catalog.current(), request, now());
-  if (publisher === null) return;
+  const caller = findPresentedCaller(catalog.current(), request, now());
+  if (caller === null) return;
+  const { publisher } = caller;
   for (const note of request.notes ?? []) requestLog.addNotice(publisher.id, note, false);
   if (error === undefined || error.status >= 500 || unnotedCodes.has(error.code)) return;
   for (const detail of error.details ?? [{ path: '', message: error.problem }])
@@ -68,17 +69,42 @@ function recordNotices(
 }
 
 /**
- * Logs a call for the publisher that owns its key, if that publisher is being watched or the call was refused. In all
- * other cases, the check costs only two comparisons.
+ * Logs a call for the publisher that owns its key: always in the API log, and with its content if that publisher is
+ * being watched or the call was refused. An accepted call of a publisher that nobody watches is only counted.
  */
-function recordCall(request: FastifyRequest, answered: Answered, { requestLog, catalog, now }: RecordDeps): void {
+function recordCall(request: FastifyRequest, answered: Answered, deps: RecordDeps): void {
+  const { requestLog, catalog, now } = deps;
   if (answered.status === errorStatuses.client_closed) return;
   const refused = isRefused(answered.status);
-  if (!refused && !requestLog.isAnyWatched()) return;
+  const isWatched = requestLog.isAnyWatched();
+  if (!refused && !isWatched && request.caller === null) return;
   const snapshot = catalog.current();
-  const publisherId = findOwner(snapshot, request, now())?.id ?? (refused ? onlyPublisher(snapshot) : null);
-  if (publisherId !== null && (refused || requestLog.isWatched(publisherId)))
+  const caller = findPresentedCaller(snapshot, request, now());
+  const publisherId = caller?.publisher.id ?? (refused ? onlyPublisher(snapshot) : null);
+  if (publisherId === null) return;
+  addToApiLog(request, answered, { publisherId, caller }, deps.apiLog);
+  if (refused || (isWatched && requestLog.isWatched(publisherId) && !isManagement(request)))
     requestLog.addCall(publisherId, () => callOf(request, answered));
+}
+
+/** Maximum number of invalid fields that the API log names, and maximum length of their names. */
+const maxFields = 5;
+const maxFieldName = 100;
+
+function addToApiLog(
+  request: FastifyRequest,
+  { route, status, ms, error }: Answered,
+  { publisherId, caller }: { publisherId: number; caller: Caller | null },
+  apiLog: ApiLog,
+): void {
+  const { method } = request;
+  const isChange = method !== 'GET' && method !== 'HEAD' && isManagement(request);
+  apiLog.add(publisherId, { method, route, status, code: error?.code ?? '', ms }, isChange, () => ({
+    path: loggedUrl(request.url),
+    fields: (error?.details ?? []).slice(0, maxFields).map(({ path }) => storable(maskText(path), maxFieldName)),
+    requestId: request.id,
+    keyId: caller?.key?.id ?? null,
+  }));
 }
 
 /**

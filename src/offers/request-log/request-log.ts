@@ -69,7 +69,8 @@ const maxNotices = 50;
 const maxPath = 200;
 const maxMessage = 500;
 
-const storable = (text: string, length: number): string =>
+/** Truncates a text and replaces the characters that PostgreSQL cannot store. */
+export const storable = (text: string, length: number): string =>
   text.slice(0, length).toWellFormed().replaceAll('\0', '\ufffd');
 
 type LogDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };

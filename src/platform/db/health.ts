@@ -17,7 +17,10 @@ export type DatabaseHealth = {
   sawCommit: () => void;
   /** Reports a database error. It triggers an immediate commit probe. */
   sawFailure: (err: unknown) => void;
-  /** Registers a listener that is called when the database becomes unavailable. */
+  /**
+   * Registers a listener that is called when the database becomes unavailable, and again when another server becomes
+   * the primary meanwhile. Connections that are still being opened to the former primary must not be used.
+   */
   onDown: (listener: () => void) => void;
   /**
    * Returns the clock difference between this process and the database server, in milliseconds. The actual difference
@@ -99,7 +102,7 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
   }, tickMs).unref();
 
   async function follow(server: WritableServer): Promise<void> {
-    if (server.url !== servers.current()) set(false, new Error('another server has become the primary'));
+    if (server.url !== servers.current()) state.moved(new Error('another server has become the primary'));
     servers.use(server.url);
     if (server.timeline < latest.timeline) onTimelineBack?.(new Date(latest.sinceMs));
     if (server.timeline !== latest.timeline) latest = { timeline: server.timeline, sinceMs: options.now() };
@@ -170,14 +173,23 @@ function createState(onChange: HealthOptions['onChange']) {
   const firstState = new Promise<void>((resolve) => {
     becomeKnown = resolve;
   });
+  const tellListeners = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const set = (next: boolean, reason?: Error): void => {
+    becomeKnown();
+    if (next === up || frozen) return;
+    up = next;
+    if (!up) tellListeners();
+    onChange(up, reason);
+  };
   return {
     isUp: () => up,
-    set: (next: boolean, reason?: Error): void => {
-      becomeKnown();
-      if (next === up || frozen) return;
-      up = next;
-      if (!up) for (const listener of listeners) listener();
-      onChange(up, reason);
+    set,
+    /** Called when another server becomes the primary. Notifies the listeners even if the database was unavailable. */
+    moved: (reason: Error): void => {
+      if (up) set(false, reason);
+      else tellListeners();
     },
     onDown: (listener: () => void) => void listeners.push(listener),
     /** Resolves when the state is set for the first time. */

@@ -6,6 +6,13 @@ import { readsPages, sendErrorPage } from './error-pages.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { detailsOf } from './validation.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Error that the response reports, or null. Hot routes pass it to their observer instead. */
+    refusal: AppError | null;
+  }
+}
+
 /** Response body of every error (docs/reference/access-and-errors.md#errors). */
 type ErrorBody = {
   message: string;
@@ -81,6 +88,7 @@ export const errorHeaders = ({ retryAfterS }: AppError): Record<string, string> 
 });
 
 export function sendError(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
+  request.refusal = error;
   const { errorPages } = request.routeOptions.config;
   if (errorPages !== undefined && readsPages(request)) return sendErrorPage(reply, error, errorPages);
   return reply.code(error.status).headers(errorHeaders(error)).send(errorText(error, request.id));

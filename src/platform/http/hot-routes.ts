@@ -33,7 +33,7 @@ type HotHandler = (request: FastifyRequest) => Promise<HotAnswer>;
  * Observer of a plugin's responses. `ms` is the time from reading the request until the response is sent, in
  * milliseconds.
  */
-export type HotObserver = (request: FastifyRequest, answer: HotAnswer, ms: number) => void;
+export type HotObserver = (request: FastifyRequest, answer: HotAnswer, ms: number, route: string) => void;
 
 /** Installs a plugin's error handler in the scope without hooks, and wraps the plugin's route handlers. */
 export type HotRoutes = (
@@ -80,7 +80,7 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
       const { status } = answer;
       const ms = performance.now() - startMs;
       try {
-        observe?.(request, answer, ms);
+        observe?.(request, answer, ms, route);
       } catch (err) {
         // The response has already been sent, so the error can only be logged.
         logger.error({ err }, 'recording request failed');

@@ -383,6 +383,10 @@ export const de: Messages = {
     width: 'Breite in Pixeln',
   },
   alerts: {
+    keyLogLink: 'Anfragen mit diesem Schlüssel',
+    keyLogText: 'Das API-Protokoll zeigt, welche Anfragen den Schlüssel noch verwenden.',
+    apiLogLink: 'Abgelehnte Anfragen',
+    apiLogText: 'Abgelehnte Anfragen können die Ursache sein. Das API-Protokoll zeigt sie mit ihren Fehlern.',
     kindDraftWaiting: 'Ein Entwurf wartet auf die Freigabe',
     draftWaiting: 'Entwurf wartet auf Freigabe: {name}',
     draftWaitingReason: '{by} hat „{subject}“ vorgeschlagen. Möglicherweise warten weitere Entwürfe dieser Kampagne.',
@@ -538,6 +542,42 @@ export const de: Messages = {
     fillRateDown: 'Füllrate von {placement} um {share} gesunken',
     revenueDown: 'Umsatz von {placement} um {share} gesunken',
     downReason: '{now} in den {hours} Stunden bis {until}, gegenüber {before} in denselben Stunden der Vorwoche.',
+  },
+  apiLog: {
+    accepted: 'Angenommen',
+    averageMs: 'im Mittel {ms}',
+    call: 'Anfrage',
+    calls: 'Anfragen',
+    callsLead:
+      'Abgelehnte und langsame Anfragen, Änderungen über die Verwaltungs-API und eine Stichprobe aller übrigen. ' +
+      'Neueste zuerst.',
+    code: 'Fehlercode',
+    count: 'Anfragen',
+    days: '{count, plural, one {Letzte 24 Stunden} other {Letzte # Tage}}',
+    duration: 'Dauer',
+    failed: 'Fehlgeschlagen (5xx)',
+    first: 'Zuerst gesehen',
+    groups: 'Probleme nach Endpunkt',
+    groupsLead: 'Gezählt werden alle Anfragen. Wählen Sie ein Problem, um seine Anfragen zu sehen.',
+    key: 'API-Schlüssel',
+    last: 'Zuletzt gesehen',
+    lead: 'Sehen Sie, welche API-Anfragen der letzten 30 Tage abgelehnt wurden oder langsam waren – und warum.',
+    none: 'Noch keine API-Anfragen',
+    noneText: 'Anfragen mit einem Ihrer API-Schlüssel erscheinen hier nach wenigen Sekunden.',
+    notStored:
+      'Zu dieser ID ist keine Anfrage gespeichert. Angenommene Anfragen und die meisten Anfragen einer Fehlerflut ' +
+      'werden nur gezählt.',
+    period: 'Zeitraum',
+    rejected: 'Abgelehnt (4xx)',
+    requestId: 'Anfrage-ID',
+    result: 'Ergebnis',
+    revokedKey: 'widerrufener Schlüssel {id}',
+    route: 'Endpunkt',
+    slow: 'Langsam (ab 1 s)',
+    slowBadge: 'Langsam',
+    slowCalls: '{count, plural, one {# langsame} other {# langsame}}',
+    time: 'Zeit',
+    trend: 'Verlauf',
   },
   apiTexts: {
     malformed_request: 'Die Anfrage ist fehlerhaft. Prüfen Sie URL, Header und Body.',
@@ -787,6 +827,8 @@ export const de: Messages = {
     builtInRole: 'So heißt bereits eine vorgegebene Rolle. Wählen Sie einen anderen Namen.',
     keyAddress: 'Dieser API-Schlüssel darf von Ihrer IP-Adresse aus nicht verwendet werden.',
     keyReadsOnly: 'Dieser API-Schlüssel erlaubt nur lesenden Zugriff.',
+    mcpBatch: 'Senden Sie eine Nachricht pro Anfrage. JSON-RPC-Batches werden nicht unterstützt.',
+    mcpOrigin: 'Webseiten anderer Anbieter können den MCP-Server nicht aufrufen.',
     keyBeyond:
       'API-Schlüssel, die auf bestimmte Kampagnen oder Anzeigenplätze beschränkt sind, können diesen Aufruf nicht ' +
       'ausführen.',
@@ -892,6 +934,21 @@ export const de: Messages = {
     macroInPlainUrl: '{macro} wird unverändert gesendet, weil diese URL keine Makros unterstützt.',
     filterLong: 'Der Filter darf als JSON höchstens {max, number} Zeichen lang sein.',
     maxHeaders: 'Ein Endpunkt darf höchstens {max, number} eigene Header haben.',
+    otherKind: 'Die Art eines Endpunkts lässt sich nicht ändern. Legen Sie einen weiteren Endpunkt an.',
+    destinationMissing: 'Diese Einstellung ist erforderlich.',
+    destinationUnknown: 'Ein Ziel der Art {kind} hat diese Einstellung nicht.',
+    destinationValue: 'Der Wert ist für diese Einstellung nicht gültig.',
+    destinationServer: 'Geben Sie einen Server ohne Pfad an, z. B. nats.example.com:4222 oder https://s3.example.com.',
+    destinationSecret: 'Geben Sie das Geheimnis ein. Ein gespeichertes gilt nur für denselben Server und Benutzer.',
+    queueUrl: 'Geben Sie die URL einer Queue an, z. B. https://sqs.eu-central-1.amazonaws.com/123456789012/orders.',
+    urlOfDestination: 'Geben Sie entweder eine URL oder ein Ziel einer anderen Art an.',
+    postOnly: 'Nur HTTP-Endpunkte haben eine Methode.',
+    pullHeaders: 'Abgeholte Ereignisse haben keine eigenen Header.',
+    pullTransformation:
+      'Abgeholte Ereignisse lassen sich nicht transformieren. Transformieren Sie sie in Ihrem Programm.',
+    pullTest: 'Die Ereignisse dieses Endpunkts werden abgeholt. Lösen Sie stattdessen ein Beispielereignis aus.',
+    pullCursor: 'Der Cursor gehört nicht zu diesem Endpunkt. Ohne Cursor beginnen Sie beim ältesten Ereignis.',
+    pullEndpoint: 'Von mehreren Endpunkten können Ereignisse abgeholt werden. Geben Sie die ID eines Endpunkts an.',
     headerRefused: 'Dieser Headername ist ungültig oder reserviert. Wählen Sie einen anderen.',
     headerTwice: 'Der Header ist mehrmals gesetzt. Groß- und Kleinschreibung wird bei Headernamen nicht unterschieden.',
     expressionInvalid: 'Der Ausdruck ist ungültig: {message}',
@@ -1871,6 +1928,7 @@ export const de: Messages = {
     show: 'Ansehen',
   },
   deliveries: {
+    acknowledged: 'Das Ereignis wurde abgeholt und bestätigt.',
     alreadyFinished: 'Diese erneute Zustellung ist bereits abgeschlossen.',
     answer: 'Antwort',
     any: 'Alle',
@@ -1939,6 +1997,38 @@ export const de: Messages = {
     delivered: 'zugestellt',
     failed: 'fehlgeschlagen',
     held: 'zurückgehalten',
+  },
+  destinations: {
+    api: 'API-Aufruf',
+    commandLine: 'Kommandozeile',
+    hint:
+      '{kind, select, http {Sendet jedes Ereignis an eine URL.} pull {Ihr Programm holt Ereignisse über die API ' +
+      'oder die Kommandozeile ab und bestätigt sie. Geeignet hinter einer Firewall.} nats {Veröffentlicht jedes ' +
+      'Ereignis in einem JetStream-Stream. Erfordert NATS 2.2 oder neuer.} sqs {Sendet jedes Ereignis an eine ' +
+      'Queue. Eine FIFO-Queue behält die Reihenfolge jeder Sitzung bei.} eventbridge {Übergibt jedes Ereignis an ' +
+      'einen Event-Bus, mit der Quelle „perkwire“.} other {Schreibt je Ereignis ein JSON-Objekt in einen Bucket, in' +
+      ' Ordnern nach Tag.}}',
+    kind:
+      '{kind, select, http {HTTP-Anfrage} pull {Abholung} nats {NATS JetStream} sqs {Amazon SQS} eventbridge ' +
+      '{Amazon EventBridge} other {S3-Bucket}}',
+    label: 'Ziel',
+    name:
+      '{name, select, address {Server} subject {Subject} user {Benutzer} password {Passwort} token {Token} ' +
+      'credentials {Credentials-Datei} queue_url {URL der Queue} region {Region} access_key_id {ID des ' +
+      'Zugriffsschlüssels} secret_access_key {Geheimer Zugriffsschlüssel} bus {Event-Bus} bucket {Bucket} prefix ' +
+      '{Schlüsselpräfix} other {URL des Dienstes}}',
+    optional: '{setting} (optional)',
+    pullLead:
+      'Geben Sie den Cursor jeder Antwort beim nächsten Aufruf als „after“ an. Damit bestätigen Sie die Ereignisse ' +
+      'bis dahin.',
+    pullTitle: 'Ereignisse abholen',
+    secretHint: 'Wird verschlüsselt gespeichert und nicht wieder angezeigt.',
+    secretStays: 'Ein Wert ist gespeichert. Leer lassen, um ihn zu behalten.',
+    serviceHint: 'URL eines kompatiblen Dienstes. Für AWS leer lassen.',
+    stalled:
+      'Es warten Ereignisse, aber seit einer Stunde hat niemand welche bestätigt. Prüfen Sie, ob Ihr Programm ' +
+      'läuft.',
+    tls: 'TLS voraussetzen',
   },
   dimensions: {
     time: 'Zeit',
@@ -2645,6 +2735,7 @@ export const de: Messages = {
     endpoints: 'Webhook-Endpunkte',
     offer: 'Angebot {id}',
     publisher: 'Publisher {id}',
+    request: 'API-Anfrage {id}',
     session: 'Sitzung {id}',
     user: 'Nutzer',
     userIds: 'Nutzer-ID: pub_user_id oder ad_fp',
@@ -3002,6 +3093,7 @@ export const de: Messages = {
     activity: 'Änderungsprotokoll',
     advertisers: 'Werbetreibende',
     alerts: 'Meldungen',
+    apiLog: 'API-Protokoll',
     campaigns: 'Kampagnen',
     audience: 'Zielgruppe',
     back: 'Zurück zu {name}',
@@ -3035,6 +3127,7 @@ export const de: Messages = {
     activity: 'Audit-Log, Verlauf, Änderungen, wer hat was geändert',
     advertisers: 'Marken, Kunden, Advertiser, Zugänge, Portal',
     alerts: 'Slack, E-Mail, Benachrichtigungen, Posteingang',
+    apiLog: 'Fehler, abgelehnte Anfragen, Anfrage-ID, langsame Anfragen, Verlauf',
     audiences: 'Segmente, Listen, Mitglieder, hochladen, Kunden',
     campaigns: 'Ausspielung, Budget, Häufigkeitsbegrenzung, Zeitplan, Vergütung, Landingpage, entfernt',
     controls: 'blockieren, Brand Safety, Markensicherheit, Mitbewerber, Mindesterlös, Mindestpreis, Kategorien',
@@ -3184,6 +3277,12 @@ export const de: Messages = {
     available: 'verfügbar',
     postgres: 'PostgreSQL {version}',
     databaseSize: 'Größe der Datenbank',
+    reports: 'Berichte',
+    replicaUsed: 'aus dem Replikat gelesen',
+    replica_unreachable: 'aus der primären Datenbank gelesen, weil das Replikat nicht antwortet',
+    replica_behind: 'aus der primären Datenbank gelesen, weil das Replikat zu weit zurückliegt',
+    replica_promoted: 'aus der primären Datenbank gelesen, weil DATABASE_REPORTS_URL kein Replikat ist',
+    replicaAsOf: 'enthält alle Daten bis {time}',
     noWorker: 'kein Worker aktiv',
     pendingDeliveries: 'Ausstehende Zustellungen',
     dueNow: 'Jetzt fällig',
@@ -3410,6 +3509,7 @@ export const de: Messages = {
     cancelled: 'abgebrochen',
   },
   reports: {
+    asOf: 'Aus einem Replikat der Datenbank gelesen. Es enthält alle Daten bis {time}.',
     convertedTotal: 'Umsatz in der Berichtswährung: {amount}',
     convertedAt: 'Umsatz in der Berichtswährung: {amount} (Wechselkurse bis {day})',
     notConverted: 'Keine Summe in {currency}, weil ein Wechselkurs fehlt.',
@@ -3643,6 +3743,7 @@ export const de: Messages = {
     permissionReports: 'Berichte lesen',
     permissionSettings: 'Einstellungen ändern',
     permissionManagement: 'Angebote verwalten',
+    permissionEvents: 'Ereignisse abholen',
     permissionWallet: 'Wallets lesen und ändern',
     permissionAccounts: 'voller Zugriff auf alle Publisher',
     permission: '{permission} – {text}',

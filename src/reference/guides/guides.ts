@@ -26,6 +26,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
     title: 'Integrate',
     guides: [
       guide('receiving-webhooks', 'Receive webhooks'),
+      guide('destinations', 'Pull events or send them to a broker'),
       guide('transformations', 'Transform webhooks'),
       guide('portal', 'Embed webhooks in your own website'),
       guide('audiences', 'Target your own audiences'),
@@ -33,6 +34,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
       guide('conversions', 'Conversions'),
       guide('management-api', 'Manage publishers and offers over REST'),
       document('command-line', 'Command line'),
+      guide('agents', 'Connect an AI agent'),
     ],
   },
   {

@@ -53,6 +53,12 @@ const activityAnswer = Type.Object({
     time_zone: Type.String(),
     aggregated_by: Type.String(),
     group_by: Type.Array(Type.String()),
+    as_of: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'Time up to which the report contains all data. Only if it was read from a replica.',
+      }),
+    ),
     currency: rowCurrency,
     revenue_by_currency: moneySums,
     revenue_converted: Type.Optional(

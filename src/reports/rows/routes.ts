@@ -11,6 +11,7 @@ import { fromMicros } from '../../platform/money.ts';
 import { problem } from '../../platform/problem.ts';
 import { readRange } from '../query/query.ts';
 import { type ActivityParameters, activityQuery, readActivity } from '../query/request.ts';
+import { asOfHeader } from '../query/routes.ts';
 import { isReportKey, type ReportService } from '../service.ts';
 import { type ActivityRecord, countOf, readCursor, readRows, rowMetrics, rowStatuses, writeCursor } from './query.ts';
 
@@ -124,6 +125,7 @@ export async function rowsRoutes(app: App, deps: RowsRouteDeps & { reports: Repo
     });
     const { customKey, customValues, otherCustom = [] } = query;
     const storedFrom = dayOf(now() - config.retentionRawDays * dayMs);
+    const asOf = reports.asOf();
     const page = await reports.readRaw(
       publisherId,
       async (executor) => {
@@ -138,7 +140,7 @@ export async function rowsRoutes(app: App, deps: RowsRouteDeps & { reports: Repo
       },
       request.signal,
     );
-    reply.header('cache-control', 'no-store');
+    reply.headers({ 'cache-control': 'no-store', ...asOfHeader(asOf) });
     const { from, to } = query;
     const next = page.next === null ? null : writeCursor(page.next);
     return {

@@ -16,8 +16,14 @@ const maxBacklog = 10_000;
 /** Activity sums of one endpoint and time bucket. Latencies include all attempts that made a call. */
 export type Activity = { delivered: number; failed: number; totalMs: number; slowestMs: number };
 
+type SettledAttempt = {
+  claimed: { endpointId: number };
+  outcome: Settlement['outcome'];
+  timing: Settlement['timing'];
+};
+
 export type EndpointActivity = {
-  settled: (settlements: readonly Settlement[]) => void;
+  settled: (settlements: readonly SettledAttempt[]) => void;
   /** Stores the collected sums. Sums that cannot be stored are lost. */
   write: (executor: Executor) => Promise<void>;
 };

@@ -9,6 +9,7 @@ import {
   type OnErased,
   sessionsOf,
 } from '../../platform/user-data.ts';
+import { interruptedColumns, logInterrupted } from '../dispatcher/leases.ts';
 import { countMoves } from './counts.ts';
 
 /** Maximum number of deliveries to erase per batch. */
@@ -64,7 +65,9 @@ async function eraseInPieces(
  * exactly this delivery, so that wait ends too.
  */
 const dequeue = `with removed as (
-    delete from delivery_queue where delivery_id = $1 returning endpoint_id, lane, generation
+    delete from delivery_queue where delivery_id = $1 returning ${interruptedColumns}, lane, lease_until
+  ), logged as (
+    ${logInterrupted('select * from removed where lease_until is not null')}
   )
   update endpoint_health h set not_before = null from removed r
   where h.endpoint_id = r.endpoint_id and h.not_before is not null and r.lane = 'live' and r.generation > 0`;

@@ -22,6 +22,20 @@ export type Leases = {
 };
 
 /**
+ * Returns SQL that logs attempts whose outcome is unknown. An attempt is stored with its outcome, so one that ends
+ * without an outcome is stored when its lease ends.
+ * @param leases SQL for rows of `delivery_queue` as they were when they were leased
+ */
+export const logInterrupted = (leases: string): string => `
+  insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id, started_at)
+  select l.day, l.delivery_id, l.generation, e.publisher_id, e.id, coalesce(l.claimed_at, now())
+  from (${leases}) l join webhook_endpoints e on e.id = l.endpoint_id
+  on conflict (day, delivery_id, generation) do nothing`;
+
+/** Columns of `delivery_queue` that `logInterrupted` needs. */
+export const interruptedColumns = 'delivery_id, day, generation, endpoint_id, claimed_at';
+
+/**
  * Releases leases that this worker does not know of, because the connection was lost before it received the claim's
  * response. Otherwise, these leases would block their deliveries until they expire.
  */
@@ -31,11 +45,15 @@ export async function freeUnknownLeases(
   knownLeases: readonly Claimed[],
 ): Promise<void> {
   await executor.query(
-    `update delivery_queue q set lease_until = null, worker_id = null
-    where worker_id = $1 and not exists (
-      select from unnest($2::uuid[], $3::int[]) as k (delivery_id, generation)
-      where k.delivery_id = q.delivery_id and k.generation = q.generation
-    )`,
+    `with freed as (
+      update delivery_queue q set lease_until = null, worker_id = null
+      where worker_id = $1 and not exists (
+        select from unnest($2::uuid[], $3::int[]) as k (delivery_id, generation)
+        where k.delivery_id = q.delivery_id and k.generation = q.generation
+      )
+      returning ${interruptedColumns}
+    )
+    ${logInterrupted('select * from freed')}`,
     [workerId, knownLeases.map(({ deliveryId }) => deliveryId), knownLeases.map(({ generation }) => generation)],
   );
 }
@@ -244,12 +262,19 @@ async function findDeadWorkers(client: pg.Client): Promise<number[]> {
   return rows.map((row) => row.id);
 }
 
-/** Releases the leases of these workers and deletes the workers' rows. */
+/** Releases the leases of these workers and deletes the workers' rows. Returns the number of leases. */
 async function freeLeases(client: pg.Client, workerIds: readonly number[]): Promise<number> {
-  const { rowCount } = await client.query(
-    `with removed as (delete from dispatcher_workers where id = any($1))
-    update delivery_queue set lease_until = null, worker_id = null where worker_id = any($1)`,
+  const { rows } = await client.query<{ count: number }>(
+    `with removed as (
+      delete from dispatcher_workers where id = any($1)
+    ), freed as (
+      update delivery_queue set lease_until = null, worker_id = null where worker_id = any($1)
+      returning ${interruptedColumns}
+    ), logged as (
+      ${logInterrupted('select * from freed')}
+    )
+    select count(*)::int as count from freed`,
     [workerIds],
   );
-  return rowCount ?? 0;
+  return rows[0]?.count ?? 0;
 }

@@ -11,14 +11,8 @@ import { type Leases, type Liveness, leaseGraceMs, renewLeases, startLiveness } 
 import { type Meter, noMeter } from './meter.ts';
 import { type AttemptTools, createCalls } from './send/attempt.ts';
 import { createHealthWatch } from './settle/health.ts';
-import {
-  createSettlementWriter,
-  holdsBack,
-  recordSettlements,
-  reportSettlement,
-  type SettlementResult,
-} from './settle/record.ts';
-import type { Settlement } from './settle/settle.ts';
+import { createSettlementWriter, recordSettlements, reportSettlement, type SettlementResult } from './settle/record.ts';
+import { holdsBack, type Settlement } from './settle/settle.ts';
 
 /** Maximum time for which `stop` waits for settlements after all calls have ended, in milliseconds. */
 const settleLimitMs = 3000;

@@ -53,7 +53,7 @@ async function auditChange(work: Work, box: SecretBox, before: Endpoint | null, 
  * key, are not included. For these, it shows only whether they are set or have changed since `before`.
  */
 function loggedView(endpoint: Endpoint, before: Endpoint | null, box: SecretBox): View {
-  const { id, event, events, updated_at: _time, url, ...fields } = plainViewOf(endpoint);
+  const { id, event, events, updated_at: _time, url, destination: _destination, ...fields } = plainViewOf(endpoint);
   const isRotated = before !== null && !endpoint.secrets.current.equals(before.secrets.current);
   return {
     ...fields,

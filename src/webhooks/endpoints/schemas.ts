@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Condition } from '../../catalog/conditions.ts';
 import { warningSchema } from '../../management/answers.ts';
+import { destinationKinds } from '../destinations/kinds.ts';
+import { secretNames } from '../destinations/settings.ts';
 import type { EndpointRef } from '../endpoint-store.ts';
 import { type EventTypes, requireEventType } from '../events.ts';
 import { maxExpressionLength } from '../transformations/transform.ts';
@@ -112,6 +114,55 @@ const settings = {
   transformation: Type.Union([transformationSchema, Type.Null()]),
 };
 
+const secretSchema = (description: string) => Type.Optional(orNull(Type.String({ description })));
+const settingSchema = (description: string) => Type.Optional(Type.String({ maxLength: 1000, description }));
+
+/** Settings of a destination. The kind determines which of them are used (destinations/settings.ts). */
+const destinationSettings = {
+  address: settingSchema('`nats`: host and port of the server, such as `nats.example.com:4222`.'),
+  subject: settingSchema('`nats`: subject of a JetStream stream.'),
+  tls: Type.Optional(Type.Boolean({ description: '`nats`: whether to require TLS. Defaults to `true`.' })),
+  user: settingSchema('`nats`: user name.'),
+  queue_url: settingSchema('`sqs`: URL of the queue. If it ends in `.fifo`, messages keep their order.'),
+  bus: settingSchema('`eventbridge`: name of the event bus.'),
+  bucket: settingSchema('`s3`: name of the bucket.'),
+  prefix: settingSchema('`s3`: prefix of the object keys.'),
+  region: settingSchema('`sqs`, `eventbridge`, `s3`: region, such as `eu-central-1`.'),
+  service_url: settingSchema('`eventbridge`, `s3`: URL of a compatible service. Defaults to AWS.'),
+  access_key_id: settingSchema('`sqs`, `eventbridge`, `s3`: id of the access key.'),
+};
+
+const destinationSchema = Type.Object(
+  {
+    kind: Type.Union([Type.Literal('http'), ...destinationKinds.map((kind) => Type.Literal(kind))], {
+      description: 'Kind of the destination. It cannot be changed later.',
+    }),
+    ...destinationSettings,
+    password: secretSchema('`nats`: password of the user.'),
+    token: secretSchema('`nats`: token.'),
+    credentials: secretSchema('`nats`: contents of a credentials file.'),
+    secret_access_key: secretSchema('`sqs`, `eventbridge`, `s3`: secret of the access key.'),
+  },
+  {
+    title: 'WebhookDestinationInput',
+    description:
+      'Where the endpoint sends its events, instead of to `url`. Secrets are not returned. Omitted secrets keep ' +
+      'their stored value, unless the server or the user changes.',
+    ...strict,
+  },
+);
+
+const destinationView = Type.Object(
+  {
+    kind: destinationSchema.properties.kind,
+    ...destinationSettings,
+    ...Object.fromEntries(
+      secretNames.map((name) => [name, Type.Optional(Type.Null({ description: 'Set, but not returned.' }))]),
+    ),
+  },
+  { title: 'WebhookDestination', description: 'Where the endpoint sends its events. `http`: to `url`.' },
+);
+
 const optionalFields = {
   ...Type.Partial(Type.Object(settings)).properties,
   headers: Type.Optional(
@@ -144,7 +195,8 @@ export const saveBody = Type.Object(
 
 export const createBody = Type.Object(
   {
-    url: urlSchema,
+    url: Type.Optional(urlSchema),
+    destination: Type.Optional(destinationSchema),
     method: Type.Union(methodSchema.anyOf, { default: 'POST' }),
     enabled: Type.Boolean({ default: true }),
     events: eventsSchema,
@@ -156,6 +208,7 @@ export const createBody = Type.Object(
 export const patchBody = Type.Object(
   {
     url: Type.Optional(urlSchema),
+    destination: Type.Optional(destinationSchema),
     method: Type.Optional(methodSchema),
     enabled: Type.Optional(Type.Boolean()),
     events: Type.Optional(eventsSchema),
@@ -171,6 +224,7 @@ export const patchBody = Type.Object(
 export const testBody = Type.Partial(
   Type.Object({
     ...saveBody.properties,
+    destination: destinationSchema,
     event: Type.String({ description: 'Event type to send. Defaults to the first event type of the endpoint.' }),
   }),
   strict,
@@ -264,7 +318,8 @@ const endpointView = Type.Object(
     event: orNull(Type.String({ description: 'Event type of a default endpoint.' })),
     events: Type.Array(Type.String(), { description: 'Event types that the endpoint gets.' }),
     ...settings,
-    url: Type.String(),
+    url: Type.String({ description: 'URL, or the address of a destination of another kind.' }),
+    destination: destinationView,
     method: methodSchema,
     enabled: Type.Boolean(),
     disabled_reason: orNull(

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { Publisher } from '../../catalog/types.ts';
 import { problem } from '../../platform/problem.ts';
+import { destinationPart } from '../destinations/message.ts';
 import { buildRequest, type Method } from '../dispatcher/send/request.ts';
 import type { SendResult } from '../dispatcher/send/result.ts';
 import { classify } from '../dispatcher/settle/retry-schedule.ts';
@@ -63,6 +64,7 @@ export async function testEndpoint(
     const error = { class: 'transformation', message: failureText(outcome.failed) };
     return { delivered: false, status: null, error, timing: null, headers: null, body: null };
   }
+  const part = destinationPart({ ...target, deliveryId, payload, strictEndpointId: null });
   const call = buildRequest({
     ...source,
     ...target,
@@ -71,7 +73,7 @@ export async function testEndpoint(
     test: true,
     payloadUrl: null,
   });
-  return outcomeOf(await tools.sender.send({ ...call, deadlineMs }), nowMs);
+  return outcomeOf(await tools.sender.send({ ...call, ...part, deadlineMs }), nowMs);
 }
 
 function outcomeOf(result: SendResult, nowMs: number): TestOutcome {

@@ -1,4 +1,5 @@
 import type { SecretBox } from '../../platform/security/secret-box.ts';
+import { destinationView, isCustomHeader } from '../destinations/settings.ts';
 import { defaultSteps } from '../dispatcher/settle/retry-schedule.ts';
 import type { Endpoint, EndpointHealth } from '../endpoint-store.ts';
 import { v1aPublicKey } from '../signature.ts';
@@ -18,12 +19,17 @@ export const plainViewOf = (endpoint: Endpoint) => ({
   description: endpoint.description,
   filter: endpoint.filter,
   url: endpoint.url,
+  destination: destinationView(endpoint),
   method: endpoint.method,
   enabled: endpoint.enabled,
   disabled_reason: endpoint.disabledReason,
   paused_at: textOf(endpoint.pausedAt),
   resume_rate_per_s: endpoint.resumeRatePerS,
-  headers: Object.fromEntries(Object.keys(endpoint.headers).map((name) => [name, null])),
+  headers: Object.fromEntries(
+    Object.keys(endpoint.headers)
+      .filter(isCustomHeader)
+      .map((name) => [name, null]),
+  ),
   deadline_ms: endpoint.deadlineMs,
   retry_steps_s: endpoint.retryStepsS ?? [...defaultSteps],
   max_in_flight: endpoint.maxInFlight,

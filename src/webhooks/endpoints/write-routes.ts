@@ -57,7 +57,9 @@ function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules:
       schema: {
         operationId: 'createWebhookEndpoint',
         summary: 'Create a webhook endpoint',
-        description: 'Returns the signing secret, which is shown only in this response.',
+        description:
+          'Requires a `url`, or a `destination` of another kind. Returns the signing secret, which is shown only in ' +
+          'this response.',
         tags,
         querystring,
         headers: idempotencyKey,
@@ -69,11 +71,11 @@ function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules:
     async (request, reply) => {
       const { body } = request;
       await transformer.check(body.transformation, callOf(request).publisherId);
-      const settings = readSettings(body, { box, stored: null, rules });
+      const { url = '', ...settings } = readSettings(body, { box, stored: null, rules });
       const { events: names = [] } = readEvents(body.events, events);
       return post(deps, request, reply, async (work) => {
         const { publisherId, nowMs } = work;
-        const add = () => addEndpoint(work.executor, box, { ...settings, events: names, publisherId, nowMs });
+        const add = () => addEndpoint(work.executor, box, { ...settings, url, events: names, publisherId, nowMs });
         return { status: 201, body: answerOf(service, await createEndpoint(work, box, add), events), headers: {} };
       });
     },

@@ -61,6 +61,7 @@ test.each([
   async (...words) => {
     const [locale, offer, file, check, importing, added, settings, terms] = words;
     const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/${offer}`, { locale });
+    await page.locator('#coupons summary').first().click();
     await page.getByLabel(file).setInputFiles({
       name: 'codes.csv',
       mimeType: 'text/csv',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findWritable } from '../../../src/platform/db/find-writable.ts';
 import { startDatabaseHealth } from '../../../src/platform/db/health.ts';
 import { listen } from '../../../src/platform/db/listen.ts';
-import { createPool } from '../../../src/platform/db/pool.ts';
+import { breakConnections, createPool } from '../../../src/platform/db/pool.ts';
 import { createServers, placeOf } from '../../../src/platform/db/servers.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { type DatabaseProxy, startProxy } from '../../support/proxy.ts';
@@ -79,6 +79,33 @@ test('every connection goes to the writable server and follows a failover', asyn
   await pool.end();
   await dbHealth.stop();
   second.heal();
+});
+
+test('a connection that was being opened to the former primary breaks and is never used', async () => {
+  const [first, second] = proxies as [DatabaseProxy, DatabaseProxy];
+  const hosts = [first, second].map(({ url }) => new URL(url).host).join(',');
+  second.cut();
+  const servers = createServers(database.url.replace(new URL(database.url).host, hosts));
+  const dbHealth = await startDatabaseHealth({ servers, onChange: () => {}, commitTimeoutMs: 2000, now: Date.now });
+  const pool = createPool({ url: servers.current, size: 1, applicationName: 'perkwire-test', onError: () => {} });
+  dbHealth.onDown(() => breakConnections(pool));
+  await expect.poll(dbHealth.isUp).toBe(true);
+  first.freeze();
+  await expect.poll(dbHealth.isUp).toBe(false);
+
+  const held = first.heldConnections();
+  const result = pool.query('select 1').then(
+    () => 'used',
+    () => 'broken',
+  );
+  await expect.poll(first.heldConnections).toBeGreaterThan(held);
+  second.heal();
+  await expect.poll(servers.current).toBe(second.url);
+  first.heal();
+  expect(await result).toBe('broken');
+
+  await pool.end();
+  await dbHealth.stop();
 });
 
 test('a primary on an earlier timeline is reported with the time since which writes may be lost', async () => {

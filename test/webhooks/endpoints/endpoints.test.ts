@@ -62,6 +62,7 @@ describe('PUT', () => {
       events: ['usp.selection'],
       description: '',
       filter: null,
+      destination: { kind: 'http' },
       url: hook.url,
       method: 'GET',
       enabled: true,

@@ -8,7 +8,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { warnOfZone } from '../../../platform/lib/zone-names.ts';
 import { descriptionList, hiddenField, readOnlyFields, saveForm, warningNotice } from '../../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, hasRole } from '../../../shell/context.ts';
-import { createForm } from '../../../shell/forms.ts';
+import { createForm, sectionIndex } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
 import { publishers } from '../../resources/publishers.ts';
@@ -56,6 +56,7 @@ function settingsPage(context: PublisherContext, view: View, values: Values, err
       ${warningNotice(warnOfZone('/time_zone', String(view.time_zone)))}
       ${!isOperator(context) && featureCard(view)}
       <section class="card">
+        ${sectionIndex(fields)}
         ${canEdit ? saveForm(context, context.path('/settings'), body) : readOnlyFields(fields)}
       </section>`,
   };

@@ -60,7 +60,7 @@ async function everything(scope: Scope, context: PublisherContext, text: string)
     endpointGroup(scope, context, text),
     idGroup(scope, context, text),
   ]);
-  const others = [publisherGroup(scope, context, text), userGroup(context, text)];
+  const others = [publisherGroup(scope, context, text), requestGroup(context, text), userGroup(context, text)];
   // Enter opens the first result. If the text is the beginning of a page's name, this is the page.
   const isPage = pages.entries[0] !== undefined && startsWith(pages.entries[0].text, text);
   return isPage ? [pages, ids, ...rows, endpoints, ...others] : [ids, ...rows, endpoints, pages, ...others];
@@ -205,6 +205,14 @@ async function idGroup({ deps, failFast, findStory }: Scope, context: PublisherC
  * Link to the pages that accept a user ID instead of searching for users, because only the publisher knows its user
  * IDs.
  */
+/** Leads to the API log if the text looks like the `request_id` of a response. */
+const requestGroup = ({ path }: PublisherContext, text: string): FoundGroup => ({
+  title: t('nav.apiLog'),
+  entries: /^[0-9a-z]{6}-[0-9a-z]{1,9}$/.test(text)
+    ? [{ text: t('find.request', { id: text }), detail: 'request_id', href: path(`/api-log?request_id=${text}`) }]
+    : [],
+});
+
 function userGroup({ path }: PublisherContext, text: string): FoundGroup {
   const user = encodeURIComponent(text);
   return {

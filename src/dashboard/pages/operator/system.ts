@@ -1,6 +1,7 @@
 import type { FeedState } from '../../../accounts/audit-feed.ts';
 import type { LearningState } from '../../../learning/health.ts';
 import { createFailFast } from '../../../platform/db/health.ts';
+import type { ReplicaState } from '../../../platform/db/replica.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
@@ -12,7 +13,7 @@ import type { PageServices } from '../services.ts';
 
 /** Registers the system page for operators: health, processes, queues and partitions. */
 export function systemPages(app: App, services: PageServices): void {
-  const { pool, dbHealth, now, config } = services.deps;
+  const { pool, dbHealth, now, config, replica } = services.deps;
   const sendsSyslog = config.auditSyslog !== null;
   const pages = commonPages(app, services);
   const failFast = createFailFast(dbHealth);
@@ -25,7 +26,7 @@ export function systemPages(app: App, services: PageServices): void {
       body: html`
         <div id="system" hx-get="${path('/operator/system')}" hx-select="#system" hx-swap="outerHTML"
           hx-trigger="every 5s">
-          ${healthCard(sendsSyslog ? state : { ...state, syslog: null })}
+          ${healthCard(sendsSyslog ? state : { ...state, syslog: null }, replica?.state() ?? null)}
           ${section(
             'processes',
             processColumns(),
@@ -38,7 +39,10 @@ export function systemPages(app: App, services: PageServices): void {
   });
 }
 
-function healthCard({ database, processes, queues, catalogVersion, syslog, learning }: SystemState): Html {
+function healthCard(
+  { database, processes, queues, catalogVersion, syslog, learning }: SystemState,
+  replica: ReplicaState | null,
+): Html {
   const sum = (name: 'waiting' | 'due'): string => count(queues.reduce((total, queue) => total + queue[name], 0));
   const running = processes.filter(({ isRunning }) => isRunning);
   const hasWorker = running.some(({ roles }) => roles.includes('worker'));
@@ -50,6 +54,7 @@ function healthCard({ database, processes, queues, catalogVersion, syslog, learn
         html`${badge(t('operator.available'), 'good')} ${t('operator.postgres', { version: database.version })}`,
       ],
       [t('operator.databaseSize'), bytes(database.bytes)],
+      ...(replica === null ? [] : [[t('operator.reports'), replicaState(replica)] as const]),
       [t('operator.processes'), html`${running.length} ${!hasWorker && badge(t('operator.noWorker'), 'bad')}`],
       [t('operator.pendingDeliveries'), sum('waiting')],
       [t('operator.dueNow'), sum('due')],
@@ -58,6 +63,12 @@ function healthCard({ database, processes, queues, catalogVersion, syslog, learn
       ...(syslog === null ? [] : [[t('operator.syslog'), syslogState(syslog)] as const]),
     ]),
   );
+}
+
+function replicaState({ problem, asOfMs }: ReplicaState): Html {
+  const text = problem === null ? t('operator.replicaUsed') : t(`operator.replica_${problem}`);
+  const asOf = asOfMs !== null && tHtml('operator.replicaAsOf', { time: moment(utc, new Date(asOfMs), 'second') });
+  return html`${badge(text, problem === null ? 'good' : 'bad')} ${asOf}`;
 }
 
 function rankingState({ version, learnedAt, stalledPublisherIds }: LearningState): Html {

@@ -56,5 +56,9 @@ export function adviceOf({ error, notes }: LiveCall, { id }: Publisher): Html[] 
   return [...fields, ...(what === undefined ? [] : [what]), ...noted];
 }
 
+/** Returns advice for an error code, or null if there is none. */
+export const adviceOnCode = (code: string, { id }: Publisher): Html | null =>
+  Object.hasOwn(byCode, code) ? (byCode[code]?.((rest) => publisherPath(id, rest)) ?? null) : null;
+
 const fieldText = ({ path, message }: { path: string; message: string }): Html =>
   html`${path !== '' && html`<code>${path.replace(/^\//, '')}</code>`} ${wordProblem(readProblem(message))}`;

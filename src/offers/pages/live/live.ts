@@ -7,7 +7,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { asReader, type Reader, reader } from '../../../platform/i18n/reader.ts';
 import type { Logger } from '../../../platform/logger.ts';
-import { card, emptyState } from '../../../shell/components.ts';
+import { card, emptyState, linkButton } from '../../../shell/components.ts';
 import type { Shell } from '../../../shell/layout.ts';
 import { publisherPrefix } from '../../../shell/pages.ts';
 import { liveCard } from '../../live-card.ts';
@@ -44,7 +44,10 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
       nav: 'live',
       body: html`
         ${liveCard(context)}
-        ${card(t('live.notices'), await noticeList(context), { lead: t('live.noticesLead') })}`,
+        ${card(t('live.notices'), await noticeList(context), {
+          lead: t('live.noticesLead'),
+          actions: linkButton(context.path('/api-log'), t('nav.apiLog')),
+        })}`,
     };
   });
   app.get(`${publisherPrefix(shell)}/live/stream`, { schema: { hide: true } }, (request, reply) => {

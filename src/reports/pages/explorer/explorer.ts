@@ -3,14 +3,15 @@ import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts
 import type { Snapshot } from '../../../catalog/types.ts';
 import type { Config } from '../../../config.ts';
 import { createFailFast, type DatabaseHealth } from '../../../platform/db/health.ts';
+import type { Replica } from '../../../platform/db/replica.ts';
 import { AppError } from '../../../platform/errors.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
-import { t } from '../../../platform/i18n/messages.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { problem } from '../../../platform/problem.ts';
 import { linkButton, notice, rowsLink } from '../../../shell/components.ts';
 import { queryText } from '../../../shell/context.ts';
-import { moneyFormat } from '../../../shell/format.ts';
+import { moment, moneyFormat } from '../../../shell/format.ts';
 import type { Page, Shell } from '../../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
 import { convertedNote } from '../../metric-tiles.ts';
@@ -33,6 +34,7 @@ import { filterChips, shareMenu, toolbar } from './toolbar.ts';
 
 type PageDeps = {
   pool: pg.Pool;
+  replica: Replica | null;
   dbHealth: DatabaseHealth;
   catalog: { current: () => Snapshot };
   config: Config;
@@ -87,6 +89,7 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
   const question = askedBy(scope, context);
   const { pool } = scope.deps;
   const publisherId = context.publisher.id;
+  const asOf = scope.reports.asOf();
   const [answer, attributes, saved] = await Promise.all([
     answerOf(scope.reports, question, context.request.signal),
     scope.failFast(() => attributeKeys(pool, publisherId)),
@@ -102,9 +105,13 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     body: html`
       <div id="explorer" hx-boost="true" hx-target="#explorer" hx-select="#explorer" hx-swap="outerHTML show:none">
         ${body(scope, context, { question: question, answer, attributes, saved })}
+        ${asOf !== null && asOfNote(context, asOf)}
       </div>`,
   };
 }
+
+const asOfNote = ({ publisher }: PublisherContext, asOf: Date): Html =>
+  html`<p class="hint">${tHtml('reports.asOf', { time: moment(publisher, asOf, 'second') })}</p>`;
 
 type ExplorerContent = {
   question: ReportQuestion;

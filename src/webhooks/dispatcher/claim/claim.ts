@@ -1,7 +1,7 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import type { SealedHeaders } from '../../signature.ts';
 import type { Transformation } from '../../transformations/evaluators.ts';
-import { leaseGraceMs } from '../leases.ts';
+import { interruptedColumns, leaseGraceMs, logInterrupted } from '../leases.ts';
 import type { Method } from '../send/request.ts';
 import type { Candidate, Claimed, Lane, Standing } from './claimed.ts';
 import type { Allowance, RateAllowance } from './limits.ts';
@@ -36,6 +36,39 @@ export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, 
       case when e.signature_v1a and e.previous_secret_until > now() then e.previous_v1a_key_sealed end
         as previous_v1a_key_sealed`;
 
+/** SQL that counts the workers. `rank` is the place of worker $1 among them. */
+const peerSql = `peer as materialized (
+    select count(*) filter (where id < $1 and not stopping)::int as rank, count(*) > 1 as has_others,
+      greatest(count(*) filter (where not stopping), 1)::int as workers
+    from dispatcher_workers
+  )`;
+
+/** Returns SQL for the rank of worker $1 for an endpoint. The ranks of an endpoint start at another worker each. */
+const rankSql = (endpoint: string): string => `(
+      select mod(peer.rank - mod(${endpoint}.id, peer.workers) + peer.workers, peer.workers) as rank
+    ) own`;
+
+/** Returns SQL for the number of calls to an endpoint that other workers have in flight, up to twice its limit. */
+const othersLeases = (lane: string, endpointId: string, limit: string): string => `(
+        select count(*)::int from (
+          select q.lease_until, q.worker_id from delivery_queue q
+          where q.lane = ${lane} and q.endpoint_id = ${endpointId} order by q.due_at limit 2 * ${limit}
+        ) oldest where oldest.lease_until > now() and oldest.worker_id is distinct from $1
+      )`;
+
+/** Returns SQL for the result of a claim: one row for each delivery in `claimed` and each `candidate` without one. */
+const resultSql = (standing: string): string => `
+  select c.id as endpoint_id, ${standing} as standing, c.room, peer.has_others as has_peers, found.*
+  from candidate c cross join peer left join lateral (
+    select ${claimedColumns}, d.event, d.dev, d.payload, d.traceparent
+    from claimed k join webhook_endpoints e on e.id = k.endpoint_id join endpoint_health h on h.endpoint_id = e.id
+    left join lateral (
+      select event, dev, payload, traceparent from deliveries d
+      where ${isRecent} and d.day = k.day and d.id = k.delivery_id limit 1
+    ) d on true
+    where k.endpoint_id = c.id
+  ) found on true`;
+
 /*
  * $1 worker · $2 lane · $3 endpoints to claim from, in order
  * $4 limit for trusted endpoints · $5 limit for all others · $13 limit for the tried ones among the others
@@ -55,18 +88,13 @@ export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, 
  * A redelivery is sent only if no live delivery of the endpoint is due or in flight.
  *
  * `picked` takes the oldest due deliveries. With strict order it finds the first delivery before it locks it, because
- * skipping a locked first delivery would break the order. The attempt is written with the claim, before the first byte
- * is sent.
+ * skipping a locked first delivery would break the order. The attempt of a lease that is taken over is logged.
  *
  * The statement returns every candidate, even without deliveries, so that the worker learns its state and its room. The
  * payload of an older delivery is missing.
  */
 const claimStatement = `
-  with peer as materialized (
-    select count(*) filter (where id < $1 and not stopping)::int as rank, count(*) > 1 as has_others,
-      greatest(count(*) filter (where not stopping), 1)::int as workers
-    from dispatcher_workers
-  ), endpoint_state as not materialized (
+  with ${peerSql}, endpoint_state as not materialized (
     select e.id, asked.place, e.strict_order, h.last_success_at is null as unproven,
       case when $2 = 'redelivery' or e.strict_order or h.breaker_state = 'open' then 1
         else coalesce(h.in_flight_limit, e.max_in_flight)::int end as concurrency_limit,
@@ -90,18 +118,12 @@ const claimStatement = `
     select s.id, s.strict_order, s.standing, least(
       case when s.one_worker then case when own.rank = 0 then s.concurrency_limit else 0 end
         else greatest(0, (s.concurrency_limit - own.rank + peer.workers - 1) / peer.workers) end - s.busy,
-      case when peer.has_others then s.concurrency_limit - (
-        select count(*)::int from (
-          select q.lease_until, q.worker_id from delivery_queue q
-          where q.lane = $2 and q.endpoint_id = s.id order by q.due_at limit 2 * s.concurrency_limit
-        ) oldest where oldest.lease_until > now() and oldest.worker_id is distinct from $1
-      ) - s.busy end,
+      case when peer.has_others
+        then s.concurrency_limit - ${othersLeases('$2', 's.id', 's.concurrency_limit')} - s.busy end,
       case when s.unproven then $6 - s.busy end,
       case when s.rate_limited then coalesce(s.rate, 1) end
     ) as room
-    from endpoint_state s cross join peer cross join lateral (
-      select mod(peer.rank - mod(s.id, peer.workers) + peer.workers, peer.workers) as rank
-    ) own
+    from endpoint_state s cross join peer cross join lateral ${rankSql('s')}
     order by s.place
   ), picked as materialized (
     (${picked('trusted')} limit $4)
@@ -111,26 +133,50 @@ const claimStatement = `
     ) untrusted limit $5)
   ), claimed as (
     update delivery_queue q
-    set generation = q.generation + 1, worker_id = $1,
+    set generation = q.generation + 1, worker_id = $1, claimed_at = now(),
       lease_until = now() + (e.deadline_ms + ${leaseGraceMs}) * interval '1 ms'
     from picked p, webhook_endpoints e
     where q.delivery_id = p.delivery_id and e.id = q.endpoint_id
     returning q.delivery_id, q.day, q.generation, q.attempts, q.due_at, e.id as endpoint_id
-  ), started as (
-    insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)
-    select c.day, c.delivery_id, c.generation, e.publisher_id, e.id
-    from claimed c join webhook_endpoints e on e.id = c.endpoint_id
+  ), logged as (
+    ${logInterrupted('select * from picked where lease_until is not null')}
   )
-  select c.id as endpoint_id, c.standing, c.room, peer.has_others as has_peers, found.*
-  from candidate c cross join peer left join lateral (
-    select ${claimedColumns}, d.event, d.dev, d.payload, d.traceparent
-    from claimed k join webhook_endpoints e on e.id = k.endpoint_id join endpoint_health h on h.endpoint_id = e.id
-    left join lateral (
-      select event, dev, payload, traceparent from deliveries d
-      where ${isRecent} and d.day = k.day and d.id = k.delivery_id limit 1
-    ) d on true
-    where k.endpoint_id = c.id
-  ) found on true`;
+  ${resultSql('c.standing')}`;
+
+/*
+ * $1 worker · $2 endpoints to claim from, in order, and $3 their calls in flight in this worker · $4 limit
+ *
+ * The same for the live deliveries of trusted endpoints without strict order and rate limit, which nearly all are.
+ * If there is nothing to claim, this takes two thirds of the CPU time of the statement above. It returns no other
+ * endpoints, and leaves out deliveries whose lease has expired.
+ */
+const plainStatement = `
+  with ${peerSql}, candidate as materialized (
+    select e.id, e.deadline_ms, least(
+      greatest(0, (e.max_in_flight - own.rank + peer.workers - 1) / peer.workers),
+      case when peer.has_others then e.max_in_flight - ${othersLeases("'live'", 'e.id', 'e.max_in_flight')} end
+    ) - asked.busy as room
+    from unnest($2::int[], $3::int[]) with ordinality as asked (id, busy, place)
+    join webhook_endpoints e on e.id = asked.id
+    join endpoint_health h on h.endpoint_id = e.id
+    cross join peer cross join lateral ${rankSql('e')}
+    where ${mayBeCalled} and ${standingOf} = 'trusted'
+      and not e.strict_order and e.rate_limit_per_s is null and e.resume_rate_per_s is null
+    order by asked.place
+  ), picked as materialized (
+    select due.delivery_id, c.deadline_ms from candidate c cross join lateral (
+      select q.delivery_id from delivery_queue q
+      where q.lane = 'live' and q.endpoint_id = c.id and q.due_at <= now() and q.lease_until is null
+      order by q.due_at limit greatest(c.room, 0) for update skip locked
+    ) due limit $4
+  ), claimed as (
+    update delivery_queue q
+    set generation = q.generation + 1, worker_id = $1, claimed_at = now(),
+      lease_until = now() + (p.deadline_ms + ${leaseGraceMs}) * interval '1 ms'
+    from picked p where q.delivery_id = p.delivery_id
+    returning q.delivery_id, q.day, q.generation, q.attempts, q.due_at, q.endpoint_id
+  )
+  ${resultSql("'trusted'")}`;
 
 /** Reads the contents of deliveries. $1 and $2 are arrays of their days and IDs, in pairs. */
 const contentStatement = `
@@ -144,12 +190,13 @@ const contentStatement = `
  */
 function picked(standing: Standing): string {
   const free = 'q.due_at <= now() and (q.lease_until is null or ($12 and q.lease_until < now()))';
-  return `select due.delivery_id from candidate c cross join lateral (
-      select * from (select q.delivery_id from delivery_queue q
+  const columns = `${interruptedColumns}, lease_until`;
+  return `select due.* from candidate c cross join lateral (
+      select * from (select ${columns} from delivery_queue q
         where not c.strict_order and q.lane = $2 and q.endpoint_id = c.id and ${free}
         order by q.due_at limit greatest(c.room, 0) for update skip locked) oldest
       union all
-      select * from (select q.delivery_id from delivery_queue q
+      select * from (select ${columns} from delivery_queue q
         where c.strict_order and q.delivery_id = (select f.delivery_id from delivery_queue f
           where f.lane = $2 and f.endpoint_id = c.id
             order by f.lane, f.endpoint_id, f.due_at, f.position limit 1) and ${free}
@@ -208,19 +255,52 @@ const parameters = [
   ...(['slowIds', 'limitedIds', 'limitedCounts', 'takeOver', 'tried'] as const),
 ];
 
+type ClaimResult = { claimed: Claimed[]; candidates: Candidate[]; hasPeers: boolean | undefined };
+
 /**
  * Leases due deliveries of the given endpoints to a worker. `hasPeers` is whether other workers exist, or undefined if
  * no endpoint may be called.
  */
-export async function claim(
-  executor: Executor,
-  request: ClaimRequest,
-): Promise<{ claimed: Claimed[]; candidates: Candidate[]; hasPeers: boolean | undefined }> {
-  const { rows } = await executor.query<ClaimRow>({
+export const claim = (executor: Executor, request: ClaimRequest): Promise<ClaimResult> =>
+  runClaim(executor, {
     name: 'claim_deliveries',
     text: claimStatement,
     values: parameters.map((name) => request[name]),
   });
+
+/**
+ * Like `claim`, but tries the short statement for the endpoints in `plainIds` first. These should be trusted endpoints
+ * without strict order, rate limit or expired leases.
+ */
+export async function claimPlainFirst(
+  executor: Executor,
+  request: ClaimRequest,
+  plainIds: readonly number[],
+): Promise<ClaimResult> {
+  if (plainIds.length === 0) return claim(executor, request);
+  const { workerId, endpointIds, trusted, busyIds, busyCounts } = request;
+  const busy = new Map(busyIds.map((id, index) => [id, busyCounts[index]]));
+  const plain = await runClaim(executor, {
+    name: 'claim_plain_deliveries',
+    text: plainStatement,
+    values: [workerId, plainIds, plainIds.map((id) => busy.get(id) ?? 0), trusted],
+  });
+  const done = new Set(plain.candidates.map(({ endpointId }) => endpointId));
+  const rest = endpointIds.filter((id) => !done.has(id));
+  if (rest.length === 0) return plain;
+  const others = await claim(executor, { ...request, endpointIds: rest, trusted: trusted - plain.claimed.length });
+  return {
+    claimed: [...plain.claimed, ...others.claimed],
+    candidates: [...plain.candidates, ...others.candidates],
+    hasPeers: others.hasPeers ?? plain.hasPeers,
+  };
+}
+
+async function runClaim(
+  executor: Executor,
+  statement: { name: string; text: string; values: unknown[] },
+): Promise<ClaimResult> {
+  const { rows } = await executor.query<ClaimRow>(statement);
   const candidates = new Map(
     rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, standing: row.standing, room: row.room }]),
   );

@@ -1,5 +1,6 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { countMoves } from '../../deliveries/counts.ts';
+import { interruptedColumns, logInterrupted } from '../leases.ts';
 
 /** Maximum number of deliveries parked per statement. */
 const maxParked = 5000;
@@ -12,13 +13,15 @@ const maxParked = 5000;
 export async function parkDisabled(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(
     `with parked as materialized (
-      select q.delivery_id, q.day from delivery_queue q
+      select ${interruptedColumns}, lease_until from delivery_queue q
       where q.lane = any(array['live', 'redelivery'])
         and q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
         and (q.lease_until is null or q.lease_until < now())
       limit ${maxParked} for update skip locked
     ), removed as (
       delete from delivery_queue where delivery_id = any(array(select delivery_id from parked))
+    ), logged as (
+      ${logInterrupted('select * from parked where lease_until is not null')}
     ), held as (
       update deliveries set status = 'held'
       where day = any(array(select distinct day from parked)) and id = any(array(select delivery_id from parked))

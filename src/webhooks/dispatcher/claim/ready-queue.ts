@@ -20,6 +20,8 @@ export type ReadyQueue = {
   freed: (endpointId: number) => void;
   /** Returns the next endpoints to claim from. They stay at the front of the queue until `update` is called. */
   peek: (limits: Limits) => number[];
+  /** Whether an endpoint in the queue is trusted, as far as is known. */
+  isTrusted: (endpointId: number) => boolean;
   /**
    * Updates the queue with the result of a claim for the endpoints that `peek` returned. The result contains the number
    * of deliveries claimed per endpoint and the limits that applied.
@@ -109,6 +111,7 @@ export function createReadyQueue(): ReadyQueue {
       newlyFreed.clear();
       return [...first(queues.trusted, trusted), ...first(queues.untried, untrusted), ...first(queues.tried, tried)];
     },
+    isTrusted: (endpointId) => queues.trusted.has(endpointId),
     update: (endpointIds, candidates, claimedCounts, limits) => {
       const isCut = cutsOf(candidates, claimedCounts, limits);
       const refused = new Set(endpointIds);

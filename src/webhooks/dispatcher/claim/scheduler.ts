@@ -4,7 +4,7 @@ import type { Logger } from '../../../platform/logger.ts';
 import { endpointIdsOf } from '../../outbox.ts';
 import { freeUnknownLeases, type Leases } from '../leases.ts';
 import { createThrottle } from '../throttle.ts';
-import { claim } from './claim.ts';
+import { claimPlainFirst } from './claim.ts';
 import type { Claimed, Lane } from './claimed.ts';
 import { type Allowance, createConcurrency, createRateLimiter } from './limits.ts';
 import { createReadyQueue } from './ready-queue.ts';
@@ -73,6 +73,8 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
   const readyQueues = { live: createReadyQueue(), redelivery: createReadyQueue() };
   const releases = new Map<Claimed, () => void>();
   const redelivering = new Set<Claimed>();
+  /** Endpoints with strict order or a rate limit, and those whose leases may have expired since the last scan. */
+  const special = new Set<number>();
   let lastClaimMs = 0;
   let hasPeers = false;
   let position: { lane: Lane; after: number } = { lane: 'live', after: 0 };
@@ -81,6 +83,9 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
   function freed(endpointId: number): void {
     for (const lane of lanes) readyQueues[lane].freed(endpointId);
   }
+
+  const isPlain = (endpointId: number, { slowIds }: Allowance): boolean =>
+    readyQueues.live.isTrusted(endpointId) && !special.has(endpointId) && !slowIds.includes(endpointId);
 
   async function claimIn(
     lane: Lane,
@@ -92,21 +97,17 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
     const endpointIds = readyQueues[lane].peek(limits);
     if (endpointIds.length === 0) return { claimed: [], more: false };
     const startMs = now();
-    const { claimed, candidates, ...found } = await claim(executor, {
-      workerId,
-      lane,
-      endpointIds,
-      takeOver,
-      ...allowance,
-      ...limits,
-      ...rateLimiter.allowance(),
-    });
+    const plainIds = lane === 'live' ? endpointIds.filter((id) => isPlain(id, allowance)) : [];
+    const request = { workerId, lane, endpointIds, takeOver, ...allowance, ...limits, ...rateLimiter.allowance() };
+    const { claimed, candidates, ...found } = await claimPlainFirst(executor, request, plainIds);
     lastClaimMs = now() - startMs;
     hasPeers = found.hasPeers ?? hasPeers;
     for (const delivery of claimed) {
       releases.set(delivery, concurrencyShares.take(delivery.endpointId, delivery.standing));
       rateLimiter.spend(delivery.endpointId, delivery.perS);
     }
+    if (lane === 'live') for (const id of endpointIds) special.delete(id);
+    for (const { endpointId, strictOrder, perS } of claimed) if (strictOrder || perS !== null) special.add(endpointId);
     for (const { endpointId, room } of candidates) rateLimiter.observe(endpointId, room);
     readyQueues[lane].update(endpointIds, candidates, countByEndpoint(claimed), limits);
     return { claimed, more: true };
@@ -117,6 +118,7 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
       const { lane, after } = position;
       const { endpoints, next } = await scanQueue(executor, lane, after);
       readyQueues[lane].scanned(endpoints, next === null);
+      for (const { endpointId } of endpoints) special.add(endpointId);
       if (next !== null) position = { lane, after: next };
       else position = { lane: lane === 'live' ? 'redelivery' : 'live', after: 0 };
       return next === null && lane === 'redelivery';

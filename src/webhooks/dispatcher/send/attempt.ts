@@ -4,6 +4,7 @@ import { parseUrl } from '../../../platform/lib/url.ts';
 import { problem } from '../../../platform/problem.ts';
 import type { SecretBox } from '../../../platform/security/secret-box.ts';
 import type { Span, Tracing } from '../../../platform/tracing/tracing.ts';
+import { destinationPart } from '../../destinations/message.ts';
 import type { PayloadLinks } from '../../payload-link.ts';
 import type { Sender } from '../../sender.ts';
 import { openHeaders, openSecrets, openV1aKeys } from '../../signature.ts';
@@ -103,13 +104,14 @@ export function prepare(
   try {
     const nowMs = now();
     const { deliveryId, event, url, method, payload, dev, traceparent } = claimed;
-    return buildRequest({
+    const headers = openHeaders(secretBox, claimed.headers);
+    const request = buildRequest({
       deliveryId,
       event,
       url,
       method,
       payload,
-      headers: openHeaders(secretBox, claimed.headers),
+      headers,
       secrets: openSecrets(secretBox, claimed.secrets),
       v1aKeys: openV1aKeys(secretBox, claimed.v1aKeys),
       nowMs,
@@ -119,6 +121,8 @@ export function prepare(
       payloadUrl: () => payloadLinks.url(claimed.deliveryId, nowMs),
       transformed,
     });
+    const strictEndpointId = claimed.strictOrder ? claimed.endpointId : null;
+    return { ...request, ...destinationPart({ url, deliveryId, payload, headers, strictEndpointId }) };
   } catch (err) {
     return notSent('local', `the request could not be made: ${(err as Error).message}`);
   }
@@ -167,11 +171,12 @@ const loggedBodyOf = (body: Buffer): TransformedBody => ({
 const minCredentialLength = 8;
 
 /**
- * Returns the values of the endpoint's custom headers, and the tokens and passwords that they contain. Values with a
- * slash also occur in the form that PHP writes in JSON.
+ * Returns the values of the endpoint's custom headers, the secrets of its destination, and the tokens and passwords
+ * that they contain. Values with a slash also occur in the form that PHP writes in JSON.
  */
-function credentialsOf({ headers }: HttpCall, { headers: own }: Claimed): string[] {
-  const values = Object.entries(headers).flatMap(([name, value]) => (Object.hasOwn(own, name) ? [value] : []));
+function credentialsOf({ headers, destination }: HttpCall, { headers: own }: Claimed): string[] {
+  const ownValues = Object.entries(headers).flatMap(([name, value]) => (Object.hasOwn(own, name) ? [value] : []));
+  const values = [...ownValues, ...Object.values(destination?.secrets ?? {})];
   const tokens = values.flatMap((value) => /^\w+\s+(\S+)$/.exec(value)?.[1] ?? []);
   const passwords = tokens.map((token) =>
     Buffer.from(token, 'base64')

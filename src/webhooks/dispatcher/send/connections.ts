@@ -137,7 +137,7 @@ function openConnection(options: PoolOptions, onDisconnect: (connection: Connect
 /** Maximum number of interim responses (1xx) before the final response. */
 const maxInterim = 16;
 
-type Call = { url: URL; method: 'POST' | 'GET' | 'HEAD'; headers: Record<string, string>; body: Buffer | null };
+type Call = { url: URL; method: 'POST' | 'GET' | 'HEAD' | 'PUT'; headers: Record<string, string>; body: Buffer | null };
 
 /**
  * Sends one request and reads its response up to the size limit. Resolves only once. Data that arrives on the

@@ -3,6 +3,7 @@ import { fillUrl, parseUrlTemplate, urlMacros } from '../../../platform/lib/url-
 import { isAllowedHeader } from '../../endpoints/custom-headers.ts';
 import { sign } from '../../signature.ts';
 import type { TransformedParts } from '../../transformations/transform.ts';
+import type { DestinationPart } from './result.ts';
 
 /** Input for a webhook call. */
 export type Message = {
@@ -32,7 +33,14 @@ export type Message = {
   transformed?: TransformedParts | null;
 };
 
-export type HttpCall = { url: string; method: Method; headers: Record<string, string>; body: Buffer | null };
+export type HttpCall = {
+  url: string;
+  method: Method;
+  headers: Record<string, string>;
+  body: Buffer | null;
+  /** Set for destinations other than HTTP. */
+  destination?: DestinationPart;
+};
 
 /**
  * Builds the request of a webhook call, with the headers of Standard Webhooks 1.0

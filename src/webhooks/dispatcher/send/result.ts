@@ -55,7 +55,7 @@ export type SendResult =
 
 export type SendRequest = {
   url: string;
-  method: 'POST' | 'GET' | 'HEAD';
+  method: 'POST' | 'GET' | 'HEAD' | 'PUT';
   headers: Record<string, string>;
   body: Buffer | null;
   /**
@@ -64,6 +64,17 @@ export type SendRequest = {
   deadlineMs: number;
   /** Signal that ends the call early, with the error class `local`. */
   signal?: AbortSignal;
+  /** Set for destinations other than HTTP. */
+  destination?: DestinationPart;
+};
+
+/** Part of a request that only destinations other than HTTP use. */
+export type DestinationPart = {
+  /** Webhook ID. Attempts of the same delivery have the same ID. */
+  id: string;
+  /** Key of the deliveries that must stay in order. */
+  orderKey: string;
+  secrets: Readonly<Record<string, string>>;
 };
 
 export const fail = (errorClass: ErrorClass, message: string): Failure => ({

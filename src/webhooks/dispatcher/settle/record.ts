@@ -5,7 +5,7 @@ import { leaseGraceMs } from '../leases.ts';
 import type { Meter } from '../meter.ts';
 import { createThrottle } from '../throttle.ts';
 import { type HealthWatch, noteDisablingAttempts, recordHealth } from './health.ts';
-import { type Settlement, settle } from './settle.ts';
+import { holdsBack, type Settlement, settle } from './settle.ts';
 import { recordTransformations } from './transformations.ts';
 
 type Tools = {
@@ -182,7 +182,3 @@ export function createSettlementWriter(options: SettlementWriterOptions): Settle
     },
   };
 }
-
-/** Whether deliveries to the same endpoint wait until this settlement is stored. */
-export const holdsBack = ({ outcome, disables, claimed }: Settlement): boolean =>
-  outcome !== 'delivered' || disables !== null || claimed.strictOrder;

@@ -7,6 +7,7 @@ import { moment, momentOr } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
+import { kindOf } from '../../destinations/kinds.ts';
 import type { EndpointLabel } from '../../endpoint-store.ts';
 import { attemptError } from '../../last-failure.ts';
 import { answerBlock, statusBadge, timeline } from './timeline.ts';
@@ -79,7 +80,7 @@ function payloadBlock({ payload, attempts }: WholeDelivery): Html {
     payload === null
       ? html`<p class="hint">${t('deliveries.erased')}</p>`
       : codeBlock(t('deliveries.payload'), formatJson(payload));
-  if (request === null) return block;
+  if (request === null || kindOf(request.url) !== 'http') return block;
   const sent = payload === null ? null : (request.transformed_body ?? payload);
   const lead = html`<p class="hint">${t('deliveries.curlLead')}</p>`;
   return html`
@@ -107,7 +108,8 @@ function answerCard({ attempts }: WholeDelivery): Html {
   const newest = attempts.findLast(({ outcome }) => outcome !== null);
   const { response = null, error = null } = newest ?? {};
   if (response !== null) return card(t('deliveries.answer'), answerBlock(response));
-  const text = error === null ? t('deliveries.noAnswer') : `${error.class}: ${attemptError(error, null)}`;
+  const none = newest?.outcome === 'delivered' ? t('deliveries.acknowledged') : t('deliveries.noAnswer');
+  const text = error === null ? none : `${error.class}: ${attemptError(error, null)}`;
   return card(t('deliveries.answer'), html`<p class="hint">${text}</p>`);
 }
 

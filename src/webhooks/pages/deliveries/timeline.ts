@@ -6,6 +6,7 @@ import { milliseconds, moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import type { DeliveryStatus } from '../../deliveries/filter.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
+import { kindOf } from '../../destinations/kinds.ts';
 import { attemptError } from '../../last-failure.ts';
 import { headersText, timingList } from '../endpoints/test-result.ts';
 
@@ -29,6 +30,8 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
   const state = outcome ?? (attempt.finished_at === null ? 'in_progress' : 'unknown');
   const kind = isDelivered ? 'good' : outcome === null ? '' : 'bad';
   const next = attempt.next_try_at;
+  // An event that is pulled has neither a request nor a response.
+  const hasDetails = !isDelivered || response !== null;
   return html`
     <li class="${kind}">
       <strong>${moment(publisher, attempt.started_at, 'second')}</strong>
@@ -37,7 +40,7 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
       ${timing !== null && html`<span>${milliseconds(timing.total_ms)}</span>`}
       ${error !== null && html`<span>${error.class}: ${attemptError(error, response?.status ?? null)}</span>`}
       ${next !== null && nextAttempt(publisher, next)}
-      ${moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}
+      ${hasDetails && moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}
     </li>`;
 }
 
@@ -48,7 +51,8 @@ const requestBlock = (text: string): Html =>
   html`<div><h3>${t('deliveries.request')}</h3>${codeBlock(t('deliveries.request'), text)}</div>`;
 
 function attemptDetails({ timing, request, response, remote_address: address }: AttemptView): Html {
-  const requestText = request && `${request.method} ${request.url}\n${headersText(request.headers)}`;
+  const target = request && (kindOf(request.url) === 'http' ? `${request.method} ${request.url}` : request.url);
+  const requestText = request && `${target}\n${headersText(request.headers)}`;
   return html`
     ${timing !== null && timingList(timing)}
     <div class="columns wide">

@@ -5,16 +5,23 @@ import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { Problem } from '../../../platform/problem.ts';
 import type { Fields, FormValues } from '../../../shell/context.ts';
 import { columns, type FormBuilder, moreFields } from '../../../shell/forms.ts';
+import { type DestinationKind, kindOf } from '../../destinations/kinds.ts';
+import { isCustomHeader } from '../../destinations/settings.ts';
 import { defaultSteps } from '../../dispatcher/settle/retry-schedule.ts';
-import type { listEndpoints } from '../../endpoint-store.ts';
+import type { Endpoint } from '../../endpoint-store.ts';
 import { requireUsableFilter } from '../../endpoints/filter.ts';
 import { maxSteps } from '../../endpoints/schemas.ts';
 import type { EventTypes } from '../../events.ts';
 import type { Transformation } from '../../transformations/evaluators.ts';
 import { maxExpressionLength } from '../../transformations/transform.ts';
-
-/** Endpoint with its health. */
-export type FoundEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number];
+import {
+  destinationChoice,
+  destinationInput,
+  destinationToForm,
+  type FoundEndpoint,
+  storedDestination,
+  typedDestination,
+} from './destination-fields.ts';
 
 /** Returns the title of an event as shown in the dashboard. */
 export const eventTitle = (name: string): string => t(`events.${name.replaceAll('.', '_')}` as MessageKey);
@@ -24,9 +31,14 @@ export const eventLead = (name: string): string => t(`events.${name.replaceAll('
 
 /**
  * Renders the fields for an endpoint. `events` are the event types to choose from. It is null for a default endpoint,
- * which receives only its own event.
+ * which receives only its own event by HTTP. `stored` is null for a new endpoint, whose destination can be chosen.
  */
-export const endpointFields = (form: FormBuilder, events: EventTypes | null, transformation: Html): Html => html`
+export const endpointFields = (
+  form: FormBuilder,
+  events: EventTypes | null,
+  stored: Endpoint | null,
+  transformation: Html,
+): Html => html`
   ${
     events !== null &&
     form.checkboxes('events', {
@@ -34,34 +46,48 @@ export const endpointFields = (form: FormBuilder, events: EventTypes | null, tra
       choices: [...events.values()].map(({ name }) => ({ value: name, text: `${eventTitle(name)} (${name})` })),
     })
   }
-  ${columns(
-    [
-      form.select('method', {
-        label: t('webhooks.method'),
-        choices: ['POST', 'GET'].map((value) => ({ value, text: value })),
-      }),
-      form.input('url', { label: t('webhooks.url'), type: 'url', required: true, placeholder: 'https://' }),
-    ],
-    'method',
-  )}
+  ${targetFields(form, events !== null && stored === null, stored)}
   ${form.checkbox('enabled', {
     label: t('webhooks.enabled'),
     hint: t('webhooks.enabledHint'),
   })}
   ${moreFields(t('webhooks.descriptionAndFilter'), filterFields(form))}
-  ${transformation}
-  ${moreFields(t('webhooks.headersAndSignature'), headerFields(form))}
-  ${moreFields(t('webhooks.retriesAndLimits'), limitFields(form))}`;
+  ${!isPulled(stored) && transformation}
+  ${moreFields(t('webhooks.headersAndSignature'), headerFields(form, isPulled(stored)))}
+  ${!isPulled(stored) && moreFields(t('webhooks.retriesAndLimits'), limitFields(form))}`;
 
-const headerFields = (form: FormBuilder): Html => html`
-  ${form.textarea('headers', {
-    label: t('webhooks.headers'),
-    rows: 3,
-    code: true,
-    secret: true,
-    placeholder: 'x-team: perks',
-    hint: t('webhooks.headersHint'),
-  })}
+const isPulled = (stored: Endpoint | null): boolean => stored !== null && kindOf(stored.url) === 'pull';
+
+/** Renders the URL of an endpoint, or its destination. The kind can be chosen only for a new endpoint. */
+function targetFields(form: FormBuilder, isChoice: boolean, stored: Endpoint | null): Html {
+  const kind = stored === null ? 'http' : kindOf(stored.url);
+  if (stored !== null && kind !== 'http') return storedDestination(form, kind, stored);
+  const http = columns(
+    [
+      form.select('method', {
+        label: t('webhooks.method'),
+        choices: ['POST', 'GET'].map((value) => ({ value, text: value })),
+      }),
+      // The browser would also require a URL while the fields of another destination are shown.
+      form.input('url', { label: t('webhooks.url'), type: 'url', required: !isChoice, placeholder: 'https://' }),
+    ],
+    'method',
+  );
+  return isChoice ? destinationChoice(form, http) : http;
+}
+
+const headerFields = (form: FormBuilder, onlySignature: boolean): Html => html`
+  ${
+    !onlySignature &&
+    form.textarea('headers', {
+      label: t('webhooks.headers'),
+      rows: 3,
+      code: true,
+      secret: true,
+      placeholder: 'x-team: perks',
+      hint: t('webhooks.headersHint'),
+    })
+  }
   ${form.checkbox('signature_v1a', {
     label: t('webhooks.signV1a'),
     hint: t('webhooks.signV1aHint'),
@@ -129,8 +155,10 @@ export const endpointToForm = (stored: FoundEndpoint | null): FormValues => ({
   'transformation.headers': stored?.endpoint.transformation?.headers ?? '',
   retry_steps_s: stored?.endpoint.retryStepsS?.join(' ') ?? '',
   headers: Object.keys(stored?.endpoint.headers ?? {})
+    .filter(isCustomHeader)
     .map((name) => `${name}:`)
     .join('\n'),
+  ...destinationToForm(stored?.endpoint),
 });
 
 /** Returns the values entered in a rejected form, so that the form can be shown again. */
@@ -152,24 +180,30 @@ export const typedEndpoint = (fields: Fields): FormValues => ({
   template: fields.text('template'),
   retry_steps_s: fields.text('retry_steps_s'),
   headers: fields.text('headers'),
+  ...typedDestination(fields),
 });
 
-export const methodOf = (fields: Fields): 'GET' | 'POST' => (fields.text('method') === 'GET' ? 'GET' : 'POST');
+const methodOf = (fields: Fields): 'GET' | 'POST' => (fields.text('method') === 'GET' ? 'GET' : 'POST');
 
 /**
  * Reads the endpoint settings in a form.
  * @throws AppError `invalid_endpoint` with the values that are out of range
  */
-export function readSettings(fields: Fields) {
+export function readSettings(fields: Fields, kind: DestinationKind | 'http') {
   const bounded = (name: string, label: string, min: number, max: number, whole: boolean): number => {
     const value = fields.number(name);
     if (typeof value === 'number' && value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
     throw invalid(name, new Problem('webhooks.mustBeBetween', { label, min, max }));
   };
-  return {
-    url: fields.text('url'),
-    method: methodOf(fields),
+  const common = {
     enabled: fields.checked('enabled'),
+    description: fields.text('description').slice(0, 200),
+    filter: readFilter(fields.text('filter').trim()),
+    transformation: readTransformation(fields),
+  };
+  if (kind === 'pull') return common;
+  return {
+    ...common,
     deadlineMs: Math.round(bounded('deadline_s', t('webhooks.timeoutName'), 1, 30, false) * 1000),
     maxInFlight: bounded('max_in_flight', t('webhooks.concurrency'), 1, 100, true),
     rateLimitPerS:
@@ -177,11 +211,14 @@ export function readSettings(fields: Fields) {
         ? null
         : bounded('rate_limit_per_s', t('webhooks.rate'), 0.01, 10_000, false),
     strictOrder: fields.checked('strict_order'),
-    description: fields.text('description').slice(0, 200),
-    filter: readFilter(fields.text('filter').trim()),
-    transformation: readTransformation(fields),
   };
 }
+
+/** Returns the URL or the destination in a form, in the format of the API. */
+export const readTarget = (fields: Fields, kind: DestinationKind | 'http') =>
+  kind === 'http'
+    ? { url: fields.text('url'), method: methodOf(fields) }
+    : { destination: destinationInput(fields, kind), method: 'POST' as const };
 
 /**
  * Reads the transformation in a form, or null if both expressions are empty.

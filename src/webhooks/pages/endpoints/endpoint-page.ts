@@ -18,11 +18,13 @@ import {
 import { type FieldErrors, type FormValues, hasRole } from '../../../shell/context.ts';
 import { createForm, moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
+import { kindOf } from '../../destinations/kinds.ts';
 import { endpointName, maxEndpoints } from '../../endpoint-store.ts';
 import { warnOfUrl } from '../../endpoints/url-warnings.ts';
 import { viewOfState } from '../../endpoints/view.ts';
 import type { EventType, EventTypes } from '../../events.ts';
-import { endpointFields, endpointToForm, eventLead, eventTitle, type FoundEndpoint } from './endpoint-form.ts';
+import { destinationText, type FoundEndpoint } from './destination-fields.ts';
+import { endpointFields, endpointToForm, eventLead, eventTitle } from './endpoint-form.ts';
 import { statusBadge, statusCard } from './status-card.ts';
 import { type RecentDelivery, transformationFields } from './transformation-fields.ts';
 
@@ -54,12 +56,14 @@ export type EndpointTarget = {
   activity: Html;
   /** Latest deliveries, newest first. */
   recent: readonly RecentDelivery[];
+  /** Instructions for an endpoint whose events are pulled. */
+  pull: Html;
 };
 
 export function endpointPage(
   context: PublisherContext,
   events: EventTypes,
-  { ref, event, stored, samples, activity, recent }: EndpointTarget,
+  { ref, event, stored, samples, activity, recent, pull }: EndpointTarget,
   state: EndpointPageState,
 ): Page {
   const at = context.path(`${basePath}/${ref}`);
@@ -80,6 +84,7 @@ export function endpointPage(
       ${state.secret !== undefined && secretNotice(state.secret)}
       ${stored !== null && warningNotice(warnOfUrl(stored.endpoint, events))}
       ${stored !== null && statusCard(context, stored, at)}
+      ${pull}
       ${card(title, form, { lead: event === null ? t('webhooks.ownLead') : eventLead(event.name) })}
       ${activity}
       ${samples.length > 0 && sampleCard(samples)}`,
@@ -93,7 +98,7 @@ export function endpointListPage(context: PublisherContext, events: EventTypes, 
     const state = viewOfState(endpoint, health);
     return [
       strongLink(context.path(`${basePath}/${endpoint.event ?? endpoint.id}`), endpointName(endpoint)),
-      html`<code>${endpoint.url}</code>`,
+      destinationText(endpoint),
       endpoint.events.join(', '),
       statusBadge(state),
       state.pending,
@@ -122,7 +127,7 @@ const noEndpoints = (): Html => html`<p class="hint">${t('webhooks.none')}</p>`;
 
 const listColumns = () => [
   { text: t('webhooks.endpoint') },
-  { text: t('webhooks.url') },
+  { text: t('destinations.label') },
   { text: t('webhooks.events') },
   { text: t('webhooks.status') },
   { text: t('webhooks.pending'), numeric: true },
@@ -181,12 +186,13 @@ function endpointForm(
 ): Html {
   const form = createForm(typed ?? endpointToForm(stored), errors);
   const transformation = transformationFields(context, form, { at, events: eventNames, recent, canEdit, preview });
-  const fields = endpointFields(form, events, transformation);
+  const fields = endpointFields(form, events, stored?.endpoint ?? null, transformation);
   if (!canEdit) return readOnlyFields(fields);
+  const isPulled = stored !== null && kindOf(stored.endpoint.url) === 'pull';
   const testButton = html`
     <button class="button" formaction="${at}/test" hx-post="${at}/test" hx-target="#test-result" hx-swap="innerHTML"
       hx-disabled-elt="this">${t('webhooks.test')}</button>`;
   return html`
-    ${saveForm(context, at, html`${form.summary()}${fields}`, { extra: testButton })}
+    ${saveForm(context, at, html`${form.summary()}${fields}`, { extra: isPulled ? nothing : testButton })}
     <div id="test-result" class="below" aria-live="polite">${result}</div>`;
 }

@@ -26,17 +26,18 @@ import {
 import { type Endpoint, type EndpointRef, findEndpoint, listEndpoints } from '../../endpoint-store.ts';
 import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from '../../endpoints/actions.ts';
 import { changeEndpoint, createEndpoint } from '../../endpoints/audit.ts';
-import { readSettings as checkSettings, readEvents, requireBodyMethod } from '../../endpoints/settings.ts';
-import { testEndpoint } from '../../endpoints/test-endpoint.ts';
-import { targetOf } from '../../endpoints/test-routes.ts';
+import { readSettings as checkSettings, readEvents } from '../../endpoints/settings.ts';
+import { type TestTarget, testEndpoint } from '../../endpoints/test-endpoint.ts';
+import { readTarget as readTestTarget } from '../../endpoints/test-routes.ts';
 import { type EventType, requireEventType } from '../../events.ts';
 import { takeTestToken } from '../../test-limit.ts';
 import { gallery } from '../../transformations/gallery.ts';
 import { previewTransformation } from '../../transformations/preview.ts';
-import { requireUsableUrl, type UrlRules, urlRulesOf } from '../../url-rules.ts';
+import { type UrlRules, urlRulesOf } from '../../url-rules.ts';
 import type { PageServices } from '../services.ts';
 import { activityCard, activitySinceMs } from './activity-card.ts';
-import { methodOf, readLists, readSettings, readTransformation, typedEndpoint } from './endpoint-form.ts';
+import { chosenKind, pullCard } from './destination-fields.ts';
+import { readLists, readSettings, readTarget, readTransformation, typedEndpoint } from './endpoint-form.ts';
 import {
   basePath,
   type EndpointPageState,
@@ -174,7 +175,8 @@ async function targetOfPage(
   context: PublisherContext,
   ref: EndpointRef | null,
 ): Promise<EndpointTarget> {
-  if (ref === null) return { ref: newRef, event: null, stored: null, samples: [], activity: nothing, recent: [] };
+  if (ref === null)
+    return { ref: newRef, event: null, stored: null, samples: [], activity: nothing, recent: [], pull: nothing };
   const [stored = null] = await failFast(() => listEndpoints(deps.pool, context.publisher.id, ref));
   if (stored === null && typeof ref === 'number') throw new AppError('not_found');
   const name = typeof ref === 'string' ? ref : stored?.endpoint.event;
@@ -188,7 +190,8 @@ async function targetOfPage(
   }));
   const activity = stored === null ? nothing : await activityOf({ deps, failFast }, context, stored.endpoint.id);
   const recent = stored === null ? [] : await recentDeliveries({ deps, failFast }, publisher.id, stored.endpoint.id);
-  return { ref: String(ref), event, stored, samples, activity, recent };
+  const pull = stored === null ? nothing : pullCard(stored, deps.config.publicUrl);
+  return { ref: String(ref), event, stored, samples, activity, recent, pull };
 }
 
 /** Number of deliveries that the preview of a transformation offers. */
@@ -213,7 +216,10 @@ async function save(scope: Scope, context: PublisherContext, fields: Fields): Pr
     if (secret === null) return { to: context.path(`${basePath}/${ref}`), done: t('webhooks.saved') };
     return endpointPage(context, scope.deps.events, await targetOfPage(scope, context, ref), { secret });
   } catch (err) {
-    return show(scope, context, { typed: typedEndpoint(fields), errors: fieldErrorsOf(err).map(inField) });
+    return show(scope, context, {
+      typed: typedEndpoint(fields),
+      errors: fieldErrorsOf(err).map(inField(chosenKind(fields))),
+    });
   }
 }
 
@@ -227,13 +233,19 @@ async function activityOf(
   return activityCard(context, rows, nowMs);
 }
 
-/** Assigns errors in individual headers to the single form field that contains all headers. */
-function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
-  const [, field = '', name] = path.split('/');
-  return field === 'headers' && name !== undefined
-    ? { path: '/headers', message: `${name}: ${message}` }
-    : { path, message };
-}
+/**
+ * Assigns errors to fields of the form: errors in individual headers to the field that contains all headers, and those
+ * of a destination to the fields of its kind.
+ */
+const inField =
+  (kind: string) =>
+  ({ path, message }: FieldErrors[number]): FieldErrors[number] => {
+    const [, field = '', name] = path.split('/');
+    if (field === 'destination' && name !== undefined) return { path: `/${kind}/${name}`, message };
+    return field === 'headers' && name !== undefined
+      ? { path: '/headers', message: `${name}: ${message}` }
+      : { path, message };
+  };
 
 /**
  * Saves the endpoint form: creates an endpoint, sets the default endpoint of an event, or updates an existing
@@ -241,16 +253,16 @@ function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
  */
 async function store(scope: Scope, context: PublisherContext, fields: Fields): Promise<Saved> {
   const { secretBox: box, events: eventTypes } = scope.deps;
-  requireUsableUrl(fields.text('url'), scope.urlRules);
-  const typedSettings = readSettings(fields);
-  const { method, transformation } = typedSettings;
-  requireBodyMethod({ method, ...(transformation !== null && { transformation }) }, null);
+  const kind = chosenKind(fields);
+  const typedSettings = readSettings(fields, kind);
+  const { transformation } = typedSettings;
   await scope.deps.transformer.check(transformation, context.publisher.id);
   const lists = { ...readLists(fields), signature_v1a: fields.checked('signature_v1a') };
-  const settingsOf = (stored: Endpoint | null) => ({
-    ...checkSettings(lists, { box, stored, rules: scope.urlRules }),
-    ...typedSettings,
-  });
+  const target = readTarget(fields, kind);
+  const settingsOf = (stored: Endpoint | null) => {
+    const checked = checkSettings({ ...lists, ...target, transformation }, { box, stored, rules: scope.urlRules });
+    return { ...checked, url: checked.url ?? '', method: target.method, ...typedSettings };
+  };
   const listed = (): string[] => [...(readEvents(requireSome(fields.all('events')), eventTypes).events ?? [])];
   const ref = refOf(scope, context);
   if (ref === null) {
@@ -282,18 +294,17 @@ async function test(scope: Scope, context: PublisherContext, fields: Fields): Pr
   const { publisher, request } = context;
   const answer = (result: Html) =>
     isFragmentRequest(request) ? { fragment: result } : show(scope, context, { typed: typedEndpoint(fields), result });
-  const url = fields.text('url');
-  try {
-    await scope.failFast(() => takeTestToken(pool, publisher.id, now()));
-    requireUsableUrl(url, scope.urlRules);
-  } catch (err) {
-    return answer(notice('failed', html`<p>${testError(err)}</p>`));
-  }
   const ref = refOf(scope, context);
   const saved = ref === null ? null : await scope.failFast(() => findEndpoint(pool, publisher.id, ref));
   const event = testedEvent(scope, typeof ref === 'string' ? ref : (fields.all('events')[0] ?? saved?.events[0]));
-  const settings = { method: methodOf(fields), transformation: readTransformation(fields) };
-  const target = targetOf(event, url, settings, saved, scope.deps);
+  let target: TestTarget;
+  try {
+    await scope.failFast(() => takeTestToken(pool, publisher.id, now()));
+    const requested = { ...readTarget(fields, chosenKind(fields)), transformation: readTransformation(fields) };
+    target = readTestTarget(event, requested, saved, { ...scope.deps, rules: scope.urlRules });
+  } catch (err) {
+    return answer(notice('failed', html`<p>${testError(err)}</p>`));
+  }
   const tools = { sender, transformer, publisher, publicUrl: config.publicUrl, now };
   return answer(testResult(await testEndpoint(target, tools)));
 }

@@ -4,9 +4,10 @@ import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { actionButton, badge, card, descriptionList, link, notice, type Tone } from '../../../shell/components.ts';
 import { hasRole } from '../../../shell/context.ts';
 import { moment, momentOr } from '../../../shell/format.ts';
+import { kindOf } from '../../destinations/kinds.ts';
 import { viewOfState } from '../../endpoints/view.ts';
 import { answerText, fixOf } from '../../last-failure.ts';
-import type { FoundEndpoint } from './endpoint-form.ts';
+import type { FoundEndpoint } from './destination-fields.ts';
 
 type EndpointState = ReturnType<typeof viewOfState>;
 
@@ -121,7 +122,9 @@ function endpointActions(
   at: string,
 ): Html {
   const { role } = context.viewer.user;
-  const canRetry = hasRole(role, 'manager') && state.status === 'active' && state.pending + state.held > 0;
+  // Events to pull are not sent, so only those that are held can be retried.
+  const waiting = state.held + (kindOf(endpoint.url) === 'pull' ? 0 : state.pending);
+  const canRetry = hasRole(role, 'manager') && state.status === 'active' && waiting > 0;
   const retry = () =>
     actionButton(context, {
       to: context.path('/deliveries/replay'),

@@ -1,0 +1,90 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../accounts/caller.ts';
+import type { Config } from '../config.ts';
+import { flagOf } from '../management/http.ts';
+import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
+import { type Authenticator, presentedKey } from '../platform/http/auth.ts';
+import { problem } from '../platform/problem.ts';
+import type { AgentCatalogue, CallApi } from './server/server.ts';
+
+const path = '/mcp';
+
+type AgentDeps = { config: Config; auth: Authenticator<Caller> };
+
+/**
+ * Registers the MCP server over streamable HTTP (docs/guides/agents.md#http). It has no sessions, so any process can
+ * answer any request. Each tool call is a request to the API of this process, with the caller's key and address.
+ */
+export async function agentRoutes(app: App, { config, auth }: AgentDeps): Promise<void> {
+  // A key that may only read must also be able to call, because each tool call is checked again by its own route.
+  const access = { effect: 'read', keepsToResources: true } as const;
+  const preValidation = auth.requireKey('configurations', 'reports', 'accounts');
+  let catalogue: Promise<AgentCatalogue> | null = null;
+
+  async function respond(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    checkOrigin(request, config.publicUrl);
+    if (Array.isArray(request.body))
+      throw new AppError('invalid_request', { details: [{ path: '/', message: problem('mcpBatch') }] });
+    const [{ createMcpHandler }, { createAgentServer, loadCatalogue }] = await Promise.all([
+      import('@modelcontextprotocol/server'),
+      import('./server/server.ts'),
+    ]);
+    const call = callApi(app, request);
+    const loaded = (): Promise<AgentCatalogue> => {
+      catalogue ??= loadCatalogue(call).catch((err: unknown) => {
+        catalogue = null;
+        throw err;
+      });
+      return catalogue;
+    };
+    const readOnly = flagOf(request, 'read_only');
+    const handler = createMcpHandler(() => createAgentServer({ call, catalogue: loaded, readOnly }), {
+      maxSubscriptions: 0,
+    });
+    const { status, headers, body } = await handler.fetch(webRequest(request, config.publicUrl), {
+      parsedBody: request.body,
+    });
+    reply.code(status).headers({ ...Object.fromEntries(headers), 'cache-control': 'no-store' });
+    return reply.send(body === null ? '' : Readable.fromWeb(body as never));
+  }
+
+  app.post(path, { schema: { hide: true }, config: access, preValidation }, respond);
+}
+
+/**
+ * Rejects calls from pages of other sites, which a DNS name that resolves to this server could otherwise make.
+ * @throws AppError permission_denied
+ */
+function checkOrigin({ headers: { origin } }: FastifyRequest, publicUrl: string): void {
+  if (origin !== undefined && origin !== new URL(publicUrl).origin)
+    throw new AppError('permission_denied', { message: problem('mcpOrigin') });
+}
+
+const webRequest = (request: FastifyRequest, publicUrl: string): Request =>
+  new Request(`${publicUrl}${path}`, {
+    method: 'POST',
+    headers: Object.entries(request.headers).flatMap(([name, value]): [string, string][] =>
+      typeof value === 'string' ? [[name, value]] : [],
+    ),
+    body: JSON.stringify(request.body ?? null),
+  });
+
+/** Creates the function that calls this process's API with the key and from the address of a request. */
+const callApi =
+  (app: App, request: FastifyRequest): CallApi =>
+  async ({ method, path: url, body }) => {
+    const { statusCode, body: text } = await app.inject({
+      method: method as 'GET',
+      url,
+      remoteAddress: request.ip,
+      headers: {
+        authorization: `Bearer ${presentedKey(request)}`,
+        'user-agent': 'perkwire-mcp',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { payload: JSON.stringify(body) }),
+    });
+    return { status: statusCode, text };
+  };

@@ -1,0 +1,47 @@
+import type { ResolvedAddress } from '../dispatcher/send/resolver.ts';
+import { type Failure, type FetchResponse, maxKeptBytes } from '../dispatcher/send/result.ts';
+
+/** BrokerAnswer of a broker, with the HTTP status that describes it best. */
+export type BrokerAnswer = FetchResponse | Failure;
+
+/** Server of a broker, with its vetted addresses. */
+export type BrokerServer = {
+  /** URL of the destination. */
+  url: URL;
+  addresses: readonly ResolvedAddress[];
+  isTls: boolean;
+  secrets: Readonly<Record<string, string>>;
+  /** Timeout for connecting, in milliseconds. */
+  timeoutMs: number;
+};
+
+/** Message to publish. */
+export type BrokerMessage = {
+  url: URL;
+  /** Webhook ID. Attempts of the same delivery have the same ID. */
+  id: string;
+  /** Messages with the same key must stay in order. */
+  orderKey: string;
+  headers: Readonly<Record<string, string>>;
+  body: Buffer;
+  timeoutMs: number;
+};
+
+/** Open connection to a broker. */
+export type BrokerClient = {
+  isOpen: () => boolean;
+  /** Resolves when the connection is closed, for whatever reason. */
+  closed: Promise<void>;
+  /** Publishes a message and waits until the broker has stored it. */
+  publish: (message: BrokerMessage) => Promise<BrokerAnswer>;
+  close: () => Promise<void>;
+};
+
+/** Creates the answer of a broker that does not use HTTP. */
+export const answerOf = (status: number, text: string): FetchResponse => ({
+  kind: 'response',
+  status,
+  headers: {},
+  body: Buffer.from(text).subarray(0, maxKeptBytes),
+  truncated: false,
+});

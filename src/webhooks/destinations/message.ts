@@ -1,0 +1,33 @@
+import type { DestinationPart } from '../dispatcher/send/result.ts';
+import { kindOf } from './kinds.ts';
+import { destinationSecrets } from './settings.ts';
+
+/** Delivery that is sent to a destination. */
+type Source = {
+  url: string;
+  /** Delivery UUID. */
+  deliveryId: string;
+  payload: Buffer;
+  /** Decrypted headers of the endpoint, which include the secrets of its destination. */
+  headers: Readonly<Record<string, string>>;
+  /** ID of an endpoint with strict order, or null without it. */
+  strictEndpointId: number | null;
+};
+
+/** Returns the part of a request that destinations other than HTTP use, or an empty object for HTTP. */
+export function destinationPart(source: Source): { destination?: DestinationPart } {
+  if (kindOf(source.url) === 'http') return {};
+  const id = `msg_${source.deliveryId.replaceAll('-', '')}`;
+  return { destination: { id, orderKey: orderKeyOf(source, id), secrets: destinationSecrets(source.headers) } };
+}
+
+/**
+ * Returns the key of the deliveries that a broker must keep in order: all of the endpoint's if it has strict order, and
+ * otherwise those of the same session. Deliveries without a session have no order.
+ */
+function orderKeyOf({ strictEndpointId, payload }: Source, id: string): string {
+  if (strictEndpointId !== null) return `endpoint-${strictEndpointId}`;
+  const parsed = JSON.parse(payload.toString('utf8')) as { session_id?: unknown; body?: { session_id?: unknown } };
+  const session = parsed.session_id ?? parsed.body?.session_id;
+  return typeof session === 'string' && session !== '' ? session.slice(0, 128) : id;
+}

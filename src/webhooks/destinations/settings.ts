@@ -1,0 +1,239 @@
+import { AppError } from '../../platform/errors.ts';
+import { parseUrl } from '../../platform/lib/url.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
+import { checkUrl } from '../address-guard.ts';
+import type { Endpoint } from '../endpoint-store.ts';
+import { openHeaders, type SealedHeaders, sealHeaders } from '../signature.ts';
+import { refusals, type UrlRules } from '../url-rules.ts';
+import { type DestinationKind, kindOf, networkUrl, pullUrl } from './kinds.ts';
+
+/*
+ * A destination is stored in the columns that each endpoint already has. Its settings form the URL, such as
+ * `nats://broker.example:4222/orders`, so that the log, the audit and the health of an endpoint follow every change.
+ * Its secrets are encrypted like custom headers, under names that no header can have.
+ */
+
+/** Settings of a destination by name, without its secrets. */
+export type Settings = Readonly<Record<string, string | boolean>>;
+
+/** Names of the secrets, each with the kind of destination that uses it. */
+export const secretNames = ['password', 'token', 'credentials', 'secret_access_key'] as const;
+type SecretName = (typeof secretNames)[number];
+
+const patterns = {
+  subject: /^(?!\$)[^\s.*>?#/\\%]+(\.[^\s.*>?#/\\%]+)*$/,
+  user: /^[\x21-\x7e]{1,200}$/,
+  bus: /^[A-Za-z0-9._-]{1,256}$/,
+  bucket: /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
+  prefix: /^(?!\/)(?!.*\.\.)[\w./=-]{1,200}$/,
+  region: /^[a-z0-9-]{1,40}$/,
+  access_key_id: /^[\x21-\x7e]{1,128}$/,
+} as const;
+type Named = keyof typeof patterns;
+
+type Kind = {
+  /** Settings that must be set, in addition to the secrets. */
+  required: readonly string[];
+  optional: readonly string[];
+  secrets: readonly SecretName[];
+  /** Whether one of the secrets must be set. */
+  needsSecret: boolean;
+};
+
+const kinds: Readonly<Record<DestinationKind, Kind>> = {
+  pull: { required: [], optional: [], secrets: [], needsSecret: false },
+  nats: {
+    required: ['address', 'subject'],
+    optional: ['tls', 'user'],
+    secrets: ['password', 'token', 'credentials'],
+    needsSecret: false,
+  },
+  sqs: {
+    required: ['queue_url', 'region', 'access_key_id'],
+    optional: [],
+    secrets: ['secret_access_key'],
+    needsSecret: true,
+  },
+  eventbridge: {
+    required: ['bus', 'region', 'access_key_id'],
+    optional: ['service_url'],
+    secrets: ['secret_access_key'],
+    needsSecret: true,
+  },
+  s3: {
+    required: ['bucket', 'region', 'access_key_id'],
+    optional: ['prefix', 'service_url'],
+    secrets: ['secret_access_key'],
+    needsSecret: true,
+  },
+};
+
+/** Names of the settings and secrets of a kind, in the order of the form. */
+export const settingsOfKind = (kind: DestinationKind): readonly string[] => [
+  ...kinds[kind].required,
+  ...kinds[kind].optional,
+];
+export const secretsOfKind = (kind: DestinationKind): readonly SecretName[] => kinds[kind].secrets;
+export const isRequired = (kind: DestinationKind, name: string): boolean => kinds[kind].required.includes(name);
+
+/** Returns the settings of a destination from its URL. */
+export function settingsOf(text: string): Settings {
+  const kind = kindOf(text);
+  if (kind === 'http' || kind === 'pull') return {};
+  const url = new URL(text);
+  const path = decodeURIComponent(url.pathname.slice(1));
+  const { tls: _tls, ...query } = Object.fromEntries(url.searchParams);
+  const base = networkUrl(url).origin;
+  switch (kind) {
+    case 'nats':
+      return { address: url.host, subject: path, tls: url.searchParams.get('tls') !== 'false', ...query };
+    case 'sqs':
+      return { queue_url: `${base}/${path}`, ...query };
+    case 'eventbridge':
+      return { bus: path, service_url: base, ...query };
+    case 's3': {
+      const [bucket = '', ...prefix] = path.split('/');
+      return { bucket, prefix: prefix.join('/'), service_url: base, ...query };
+    }
+  }
+}
+
+/** Destination in a request body. */
+export type DestinationInput = { kind: DestinationKind | 'http' } & {
+  [name: string]: string | boolean | null | undefined;
+};
+
+/**
+ * Reads a destination in a request body. Omitted or null secrets keep their stored value as long as the server and the
+ * user stay the same, so that nobody can have them sent to another server.
+ * @throws AppError `invalid_endpoint` with the invalid settings
+ */
+export function readDestination(
+  input: DestinationInput,
+  { box, stored, rules }: { box: SecretBox; stored: Endpoint | null; rules: UrlRules },
+): { url: string; headers: SealedHeaders } {
+  const { kind } = input;
+  if (kind === 'http' || (stored !== null && kindOf(stored.url) !== kind)) throw invalid('kind', problem('otherKind'));
+  const url = urlOf(kind, input, rules);
+  const isSameServer = stored !== null && identityOf(stored.url) === identityOf(url);
+  const storedSecrets = isSameServer ? destinationSecrets(openHeaders(box, stored.headers)) : {};
+  const secrets = readSecrets(kind, input, storedSecrets);
+  return { url, headers: sealHeaders(box, headersOf(secrets)) };
+}
+
+/** Server and user of a destination. Its secrets are valid only for these. */
+function identityOf(text: string): string {
+  const url = new URL(text);
+  const { searchParams: query } = url;
+  return [url.protocol, url.host, query.get('tls'), query.get('user'), query.get('access_key_id')].join(' ');
+}
+
+/** Maximum length of a secret, in characters. A NATS credentials file has about 1,000. */
+const maxSecretLength = 4000;
+
+function readSecrets(
+  kind: DestinationKind,
+  input: DestinationInput,
+  stored: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const { secrets: names, needsSecret } = kinds[kind];
+  const secrets: Record<string, string> = {};
+  for (const name of names) {
+    const value = input[name] ?? stored[name];
+    if (value === undefined || value === '') continue;
+    const isUsable = typeof value === 'string' && value.length <= maxSecretLength && /^[\x20-\x7e\r\n]+$/.test(value);
+    if (!isUsable) throw invalid(name, problem('destinationValue'));
+    secrets[name] = value;
+  }
+  const [first] = names;
+  if (needsSecret && first !== undefined && Object.keys(secrets).length === 0)
+    throw invalid(first, problem('destinationSecret'));
+  return secrets;
+}
+
+/** Builds the URL of a destination from its settings, and checks its server like that of a webhook URL. */
+function urlOf(kind: DestinationKind, input: DestinationInput, rules: UrlRules): string {
+  const { required, optional, secrets } = kinds[kind];
+  const knownNames = new Set<string>(['kind', ...required, ...optional, ...secrets]);
+  for (const [name, value] of Object.entries(input))
+    if (!knownNames.has(name) && value !== undefined) throw invalid(name, problem('destinationUnknown', { kind }));
+  if (kind === 'pull') return pullUrl;
+  const text = (name: string): string => {
+    const value = input[name];
+    const trimmed = typeof value === 'string' ? value.trim() : '';
+    if (trimmed === '' && required.includes(name)) throw invalid(name, problem('destinationMissing'));
+    const pattern = name in patterns ? patterns[name as Named] : null;
+    if (trimmed !== '' && pattern !== null && !pattern.test(trimmed)) throw invalid(name, problem('destinationValue'));
+    return trimmed;
+  };
+  const { name, base, path } = serverOf(kind, input, text);
+  const checked = checkUrl(base, rules);
+  if (!checked.ok) throw invalid(name, refusals[checked.reason]);
+  const port = /:\d+$/.exec(hostIn(base))?.[0] ?? '';
+  const url = new URL(`${kind}://${checked.url.hostname}${port}/`);
+  url.pathname = path.split('/').map(encodeURIComponent).join('/');
+  for (const parameter of ['user', 'region', 'access_key_id'])
+    if (knownNames.has(parameter) && text(parameter) !== '') url.searchParams.set(parameter, text(parameter));
+  if (checked.url.protocol === 'http:') url.searchParams.set('tls', 'false');
+  return url.href;
+}
+
+/** Returns the server of a destination as an HTTP URL, the path on it, and the name of the setting it is from. */
+function serverOf(kind: Exclude<DestinationKind, 'pull'>, input: DestinationInput, text: (name: string) => string) {
+  const bare = (name: string, value: string): string => {
+    const url = parseUrl(value);
+    if (url === null || url.pathname !== '/' || url.search !== '' || url.hash !== '')
+      throw invalid(name, problem('destinationServer'));
+    return value;
+  };
+  const service = (name: string): string => bare('service_url', text('service_url') || `https://${name}/`);
+  switch (kind) {
+    case 'nats': {
+      const server = text('address').replace(/^(nats|tls):\/\//, '');
+      const base = bare('address', `${input.tls === false ? 'http' : 'https'}://${server}`);
+      return { name: 'address', base: /:\d+$/.test(server) ? base : `${base}:4222`, path: text('subject') };
+    }
+    case 'sqs': {
+      const url = parseUrl(text('queue_url'));
+      const path = /^\/([\w-]+(?:\/[\w-]+)*(?:\.fifo)?)$/.exec(url?.pathname ?? '')?.[1];
+      if (url === null || path === undefined || url.search !== '') throw invalid('queue_url', problem('queueUrl'));
+      return { name: 'queue_url', base: text('queue_url'), path };
+    }
+    case 'eventbridge':
+      return { name: 'service_url', base: service(`events.${text('region')}.amazonaws.com`), path: text('bus') };
+    case 's3': {
+      const prefix = text('prefix').replace(/\/+$/, '');
+      const path = prefix === '' ? text('bucket') : `${text('bucket')}/${prefix}`;
+      return { name: 'service_url', base: service(`s3.${text('region')}.amazonaws.com`), path };
+    }
+  }
+}
+
+/** Returns the host and port in an HTTP URL, including a default port that was written out. */
+const hostIn = (base: string): string => /^https?:\/\/([^/?#]+)/.exec(base)?.[1] ?? '';
+
+const invalid = (name: string, message: Problem): AppError =>
+  new AppError('invalid_endpoint', { details: [{ path: `/destination/${name}`, message }] });
+
+const secretPrefix = ':';
+
+const headersOf = (secrets: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(secrets).map(([name, value]) => [secretPrefix + name, value]));
+
+/** Returns the secrets among the decrypted headers of an endpoint. */
+export const destinationSecrets = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      name.startsWith(secretPrefix) ? [[name.slice(secretPrefix.length), value]] : [],
+    ),
+  );
+
+/** Whether a stored header is a custom header, as opposed to a secret of a destination. */
+export const isCustomHeader = (name: string): boolean => !name.startsWith(secretPrefix);
+
+/** Returns the destination of an endpoint in API format. Secrets are null if they are set, and omitted otherwise. */
+export function destinationView({ url, headers }: Endpoint) {
+  const secrets = secretNames.filter((name) => Object.hasOwn(headers, secretPrefix + name));
+  return { kind: kindOf(url), ...settingsOf(url), ...Object.fromEntries(secrets.map((name) => [name, null])) };
+}

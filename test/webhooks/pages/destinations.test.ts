@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { errorsIn, signInAs, type TestUser } from '../../dashboard/support.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { addManager, type Manager } from '../endpoints/manager.ts';
+
+let t: TestApp;
+let me: Manager;
+let user: TestUser;
+let base: string;
+beforeAll(async () => {
+  t = await createTestApp();
+  me = await addManager(t);
+  user = await signInAs(t, 'admin', me.id);
+  base = `/dashboard/p/${me.id}/settings/webhooks`;
+});
+afterAll(() => t.close());
+
+const settings = { events: 'usp.selection', enabled: 'on', deadline_s: '15', max_in_flight: '4', method: 'POST' };
+const nats = { destination: 'nats', 'nats.address': '127.0.0.1:1', 'nats.subject': 'orders.new', 'nats.user': 'shop' };
+
+const endpoints = async () => (await me.call('GET', '/webhook-endpoints')).json().data;
+const newest = async () => (await endpoints()).at(-1);
+
+test('a new endpoint has a choice of destinations, and each has its own fields', async () => {
+  const { body } = await user.get(`${base}/new`);
+  for (const kind of ['http', 'pull', 'nats', 'sqs', 'eventbridge', 's3'])
+    expect(body).toContain(`name="destination" value="${kind}"`);
+  for (const name of ['url', 'nats.address', 'sqs.queue_url', 'eventbridge.bus', 's3.bucket'])
+    expect(body).toContain(`name="${name}"`);
+  // The page of a default endpoint has only the fields of a URL.
+  expect((await user.get(`${base}/usp.selection`)).body).not.toContain('name="destination"');
+});
+
+test('an endpoint of another kind is created, shown without its password, changed and tested', async () => {
+  const created = await user.post(`${base}/new`, { ...settings, ...nats, 'nats.password': 'p4ssword-secret' });
+  expect(created.body).toContain('whsec_');
+  const { id, url } = await newest();
+  expect(url).toBe('nats://127.0.0.1:1/orders.new?user=shop&tls=false');
+  const page = (await user.get(`${base}/${id}`)).body;
+  expect(page).toContain('name="nats.address"');
+  expect(page).not.toContain('p4ssword-secret');
+  expect(page).not.toContain('type="radio"');
+  const changed = await user.post(`${base}/${id}`, { ...settings, ...nats, 'nats.subject': 'orders.all' });
+  expect(changed.statusCode, changed.body).toBe(303);
+  expect((await newest()).destination).toMatchObject({ subject: 'orders.all', password: null });
+  const tested = await user.post(`${base}/${id}/test`, { ...settings, ...nats });
+  expect(tested.body).toContain('the server refused the connection');
+  const list = (await user.get(`${base}/all`)).body;
+  expect(list).toContain('NATS JetStream <code>127.0.0.1:1/orders.all</code>');
+});
+
+test('an error is shown at the field of the chosen destination, with all other values', async () => {
+  const count = (await endpoints()).length;
+  const answer = await user.post(`${base}/new`, { ...settings, ...nats, 'nats.subject': 'orders.*' });
+  expect(answer.statusCode).toBe(422);
+  expect(errorsIn(answer.body)).toEqual(['The value is not valid for this setting.']);
+  expect(answer.body).toContain('name="nats.address" ');
+  expect(answer.body).toContain('value="orders.*"');
+  expect(answer.body).toContain('value="nats" checked');
+  const missing = await user.post(`${base}/new`, { ...settings, destination: 's3', 's3.bucket': 'perks' });
+  expect(errorsIn(missing.body)).toEqual(['This setting is required.']);
+  expect(await endpoints()).toHaveLength(count);
+});
+
+test('an endpoint to pull from shows how, and has no settings for calls', async () => {
+  await user.post(`${base}/new`, { ...settings, destination: 'pull' });
+  const { id, destination } = await newest();
+  expect(destination).toEqual({ kind: 'pull' });
+  const { body } = await user.get(`${base}/${id}`);
+  expect(body).toContain(`perkwire events pull --endpoint ${id} --follow`);
+  for (const name of ['url', 'headers', 'deadline_s', 'retry_steps_s']) expect(body).not.toContain(`name="${name}"`);
+  const changes = { destination: 'pull', events: 'conversion', description: 'Warehouse' };
+  const saved = await user.post(`${base}/${id}`, changes);
+  expect(saved.statusCode).toBe(303);
+  expect(await newest()).toMatchObject({ description: 'Warehouse', events: ['conversion'], enabled: false });
+});
