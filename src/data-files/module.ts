@@ -8,7 +8,7 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { dataCommands } from './commands.ts';
 import { applyDataFileRetention, recordErasures } from './erasures.ts';
-import { noteFailure } from './export/run.ts';
+import { dueRun, noteFailure } from './export/run.ts';
 import { exportInThread } from './export/start-thread.ts';
 import { registerDataFileMetrics } from './metrics.ts';
 import { dataFilePages } from './page.ts';
@@ -26,8 +26,10 @@ export function createDataFiles({ platform }: DataFilesDeps) {
     pauseMs: minuteMs,
     locks: 'a session lock: one process at a time; rows of data_file_runs',
     run: async (isStopped) => {
-      const databaseUrl = urlOf(platform.databaseUrl);
       try {
+        // Most checks find nothing to do, so that no thread needs to start.
+        if ((await dueRun(pool, false)) === null) return;
+        const databaseUrl = urlOf(platform.databaseUrl);
         const { state, run, rows } = await exportInThread({ databaseUrl, setting }, isStopped);
         if (state === 'exported') logger.info({ run, rows }, 'data files exported');
       } catch (err) {

@@ -4,7 +4,7 @@ import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import type { App } from '../platform/http/app.ts';
 import { type Html, html } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
-import { badge, type Cell, card, descriptionList, table } from '../shell/components.ts';
+import { badge, type Cell, card, descriptionList, notice, table } from '../shell/components.ts';
 import { byteSize, count, moment, utc } from '../shell/format.ts';
 import type { Shell } from '../shell/layout.ts';
 import { commonPages } from '../shell/pages.ts';
@@ -41,28 +41,36 @@ export function dataFilePages(app: App, services: Shell & { deps: PageDeps }): v
 const placeOf = (setting: NonNullable<Config['dataFiles']>): string =>
   setting.kind === 'folder' ? setting.path : `s3://${setting.bucket}/${setting.prefix}`;
 
-function stateCard(place: string, state: ExportState): Html {
-  const { exportedUntil, isBehind, failure } = state;
+function stateCard(place: string, { exportedUntil, isBehind, failure }: ExportState): Html {
   const status =
     failure !== null
-      ? html`${badge(t('dataFiles.fails'), 'bad')} ${tHtml('operator.since', {
-          time: moment(utc, failure.at, 'second'),
-        })} <span class="hint">${failure.error}</span>`
+      ? badge(t('dataFiles.fails'), 'bad')
       : isBehind
         ? badge(t('dataFiles.behind'), 'warn')
         : badge(t(exportedUntil === null ? 'dataFiles.waiting' : 'dataFiles.works'), 'good');
-  return card(
-    t('dataFiles.state'),
-    descriptionList([
-      [t('common.status'), html`${status}`],
-      [t('dataFiles.exportedUntil'), exportedUntil === null ? '—' : moment(utc, exportedUntil)],
-      [t('dataFiles.place'), html`<code>${place}</code>`],
-    ]),
-  );
+  return html`
+    ${
+      failure !== null &&
+      notice(
+        'warn',
+        tHtml('dataFiles.failure', {
+          time: moment(utc, failure.at, 'second'),
+          error: html`<code>${failure.error}</code>`,
+        }),
+      )
+    }
+    ${card(
+      t('dataFiles.state'),
+      descriptionList([
+        [t('common.status'), status],
+        [t('dataFiles.exportedUntil'), exportedUntil === null ? '—' : moment(utc, exportedUntil)],
+        [t('dataFiles.place'), html`<code>${place}</code>`],
+      ]),
+    )}`;
 }
 
 const columns = () => [
-  { text: t('dataFiles.run'), numeric: true },
+  { text: t('dataFiles.run') },
   { text: t('dataFiles.plannedAt') },
   { text: t('common.status') },
   { text: t('dataFiles.rows'), numeric: true },

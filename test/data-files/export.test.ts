@@ -4,6 +4,8 @@ import { compactDataFiles } from '../../src/data-files/compact.ts';
 import { readFiles } from '../../src/data-files/manifest.ts';
 import { dataTables } from '../../src/data-files/tables.ts';
 import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
+import { continueRestoredRollups } from '../../src/reports/restored.ts';
+import { runCommand } from '../command-line/support.ts';
 import { activity, rollUpAll } from '../reports/support.ts';
 import { moveAhead } from '../support/restored.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -114,6 +116,23 @@ test('every table can be read, and its columns are as documented', async () => {
   }
 });
 
+test('the DuckDB commands of the guide count what is in the database', async () => {
+  const guide = await readFile('docs/guides/data-files.md', 'utf8');
+  const section = guide.slice(guide.indexOf('\nDuckDB:\n'), guide.indexOf('\nTrino,'));
+  const commands = [...section.matchAll(/```sql\n([^`]+)```/g)].map(([, sql = '']) =>
+    sql.replaceAll('PATH', folder.path).replace('current_date - 1', 'current_date'),
+  );
+  const results = await Promise.all(commands.map(duckdb));
+  const { rows } = await t.pool.query(
+    `select (select count(*)::text from events where kind = 'click' and suspicious is null) as clicks,
+      (select count(*)::text from events) as events`,
+  );
+  expect(results).toEqual([
+    [{ publisher: String(t.publisher.id), clicks: rows[0].clicks }],
+    [{ events: rows[0].events }],
+  ]);
+});
+
 describe('verification', () => {
   test('names a file that was changed or is missing', async () => {
     const { current } = await readFiles(folder.storage);
@@ -166,7 +185,18 @@ test('a compaction merges files without changing the data, and removes erased us
   expect(await compactDataFiles(folder.storage, options)).toMatchObject({ partitions: 0, removed: 0 });
 });
 
-test('an export stops after a restore, until the operator starts it again', async () => {
+test('an export stops after a restore, and starts again with all rows in an empty folder', async () => {
   await moveAhead(t.pool);
+  await continueRestoredRollups(t.databaseUrl);
   await expect(exportAll(t, folder.storage)).rejects.toThrow('perkwire data restart');
+  const other = await createTestFolder();
+  const restart = (path: string) =>
+    runCommand(['data', 'restart'], { DATABASE_URL: t.databaseUrl, DATA_FILES_URL: `file://${path}` });
+  expect(await restart(folder.path)).toMatchObject({ code: 2 });
+  expect(await restart(other.path)).toMatchObject({ code: 0 });
+  await visit();
+  await exportAll(t, other.storage);
+  await rollUpAll(t);
+  expect(await verifyAll(t, other.storage)).toEqual([]);
+  await other.remove();
 });

@@ -45,6 +45,8 @@ export class PartitionFile {
     this.#writer = new ParquetWriter({
       writer: this.#bytes,
       schema: schemaOf(table),
+      // Statistics take a tenth of the time, and partitions already lead readers to the day.
+      statistics: false,
       kvMetadata: [{ key: 'perkwire.schema_version', value: String(version) }],
     });
   }

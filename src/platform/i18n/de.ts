@@ -1871,6 +1871,7 @@ export const de: Messages = {
     waiting: 'erster Export steht aus',
     behind: 'im Rückstand',
     fails: 'fehlgeschlagen',
+    failure: 'Der letzte Versuch ist am {time} fehlgeschlagen: {error}. Er wird jede Minute wiederholt.',
     runs: 'Letzte Exporte',
     run: 'Lauf',
     plannedAt: 'Daten bis',

@@ -1717,6 +1717,7 @@ export const en = {
     waiting: 'first export is waiting',
     behind: 'behind',
     fails: 'failing',
+    failure: 'The last attempt failed on {time}: {error}. It is repeated every minute.',
     runs: 'Latest exports',
     run: 'Run',
     plannedAt: 'Rows until',
