@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportDue } from '../src/data-files/export/run.ts';
 import { createStorage } from '../src/data-files/storage.ts';
@@ -36,7 +36,8 @@ try {
   const head = ['Rows', 'seconds', 'CPU seconds of the export', 'rows per second', 'maximum memory MB'];
   const memoryMb = process.resourceUsage().maxRSS / 1024;
   const figures = [tookS, (cpu.user + cpu.system) / 1e6, rows / tookS, memoryMb].map((figure) => figure.toFixed(0));
-  await writeTable('data-files', head, [[String(rows), ...figures]]);
+  const load = `Load average of the machine: ${loadavg()[0]?.toFixed(1)}.`;
+  await writeTable('data-files', head, [[String(rows), ...figures]], load);
 } finally {
   await rm(folder, { recursive: true, force: true });
   await stage.close();

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { parquetReadObjects } from 'hyparquet';
+import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { PartitionFile, type Value } from './export/partition-file.ts';
 import { defaultLimits, pathOf } from './export/write-table.ts';
-import { type DataFile, manifestOfCompaction, readFiles, sumRows, writeManifest } from './manifest.ts';
+import { type DataFile, listStored, manifestOfCompaction, readFiles, sumRows, writeManifest } from './manifest.ts';
 import type { Storage } from './storage.ts';
 import { type DataTable, dataTables, schemaVersion, typeOf } from './tables.ts';
 
@@ -25,7 +25,8 @@ type CompactOptions = {
   openRun: number | null;
 };
 
-type Erased = { sessions: ReadonlySet<string>; users: ReadonlySet<string> };
+/** IDs of erased sessions. */
+type Erased = ReadonlySet<string>;
 
 /** Columns with the user, by table, and the column that finds erased rows. */
 const userColumns: Readonly<Record<string, readonly string[]>> = {
@@ -54,7 +55,7 @@ export async function compactDataFiles(
     const table = dataTables.find((entry) => entry.name === name);
     if (table === undefined || date >= before) continue;
     const hasUsers = userColumns[name] !== undefined;
-    if (files.length === 1 && !hasUsers) continue;
+    if (files.length === 1 && !(hasUsers && erased.size > 0)) continue;
     const rewritten = await rewrite(storage, table, files, erased);
     if (files.length === 1 && rewritten.erased === 0) continue;
     onPartition(folder);
@@ -96,12 +97,19 @@ function groupByPartition(files: readonly DataFile[]): Map<string, DataFile[]> {
 
 type Row = Record<string, unknown>;
 
-async function readRows(storage: Storage, { path }: DataFile): Promise<Row[]> {
+/** Reads the rows of a file, a row group at a time. */
+async function* readRows(storage: Storage, { path }: DataFile): AsyncGenerator<Row[]> {
   const bytes = await storage.get(path);
   if (bytes === null) throw new Error(`the file ${path} is missing: run "perkwire data verify"`);
   const { buffer, byteOffset, byteLength } = bytes;
   const file = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
-  return parquetReadObjects({ file, parsers: { ...keepMicros } });
+  const metadata = parquetMetadata(file);
+  let rowStart = 0;
+  for (const group of metadata.row_groups) {
+    const rowEnd = rowStart + Number(group.num_rows);
+    yield await parquetReadObjects({ file, metadata, rowStart, rowEnd, parsers: keepMicros });
+    rowStart = rowEnd;
+  }
 }
 
 /** Reads times as they are stored: the library's dates have milliseconds. */
@@ -109,15 +117,13 @@ const keepMicros = { timestampFromMicroseconds: (micros: bigint): unknown => mic
 
 /** Reads all tombstones. */
 async function readErased(storage: Storage, files: readonly DataFile[]): Promise<Erased> {
-  const [sessions, users] = [new Set<string>(), new Set<string>()];
+  const sessions = new Set<string>();
   for (const file of files) {
     if (file.table !== 'erasures') continue;
-    for (const { session_id, user_key } of await readRows(storage, file)) {
-      sessions.add(String(session_id));
-      if (typeof user_key === 'string') users.add(user_key);
-    }
+    for await (const rows of readRows(storage, file))
+      for (const { session_id } of rows) sessions.add(String(session_id));
   }
-  return { sessions, users };
+  return sessions;
 }
 
 type Part = { bytes: Buffer; rows: number; testRows: number };
@@ -139,24 +145,26 @@ async function rewrite(
     part = new PartitionFile(table, schemaVersion);
   };
   for (const file of files) {
-    for (const row of await readRows(storage, file)) {
-      if (eraseUser(table.name, row, erased)) erasedRows += 1;
-      for (const [index, [name, entry]] of entries.entries())
-        part.columns[index]?.push(toValue(typeOf(entry).type, row[name]));
-      part.rows += 1;
-      if (row.dev === true && table.isTest !== undefined) part.testRows += 1;
+    for await (const rows of readRows(storage, file)) {
+      for (const row of rows) {
+        if (eraseUser(table.name, row, erased)) erasedRows += 1;
+        for (const [index, [name, entry]] of entries.entries())
+          part.columns[index]?.push(toValue(typeOf(entry).type, row[name]));
+        part.rows += 1;
+        if (row.dev === true && table.isTest !== undefined) part.testRows += 1;
+      }
       if (part.pendingRows >= defaultLimits.groupRows) part.encode();
+      if (part.encodedBytes >= defaultLimits.fileBytes) finish();
     }
-    if (part.encodedBytes >= defaultLimits.fileBytes) finish();
   }
   finish();
   return { parts, erased: erasedRows };
 }
 
 /** Removes the user from a row if the user's data was erased. Returns whether the row changed. */
-function eraseUser(table: string, row: Row, { sessions }: Erased): boolean {
+function eraseUser(table: string, row: Row, erased: Erased): boolean {
   const names = userColumns[table];
-  if (names === undefined || !sessions.has(String(row.session_id))) return false;
+  if (names === undefined || !erased.has(String(row.session_id))) return false;
   const replacement = table === 'messages' ? noUser : null;
   const changes = names.some((name) => (row[name] ?? null) !== replacement);
   for (const name of names) row[name] = replacement;
@@ -166,18 +174,14 @@ function eraseUser(table: string, row: Row, { sessions }: Erased): boolean {
 const toValue = (type: string, value: unknown): Value =>
   value === undefined || value === null ? null : type === 'micros' ? BigInt(value as bigint) : (value as Value);
 
-const dataFile = /^[a-z_]+\/date=[\d-]{10}\/publisher=\d+\/(?:run-(\d+)-\d+|compact-[\da-f-]{36}-\d+)\.parquet$/;
-
 /** Removes files that no manifest names, or that were replaced. Leaves the files of an open run and foreign files. */
 async function removeUnnamed(storage: Storage, openRun: number | null): Promise<number> {
   const named = new Set((await readFiles(storage)).current.map(({ path }) => path));
   let removed = 0;
-  for (const table of dataTables)
-    for (const path of await storage.list(`${table.name}/`)) {
-      const match = dataFile.exec(path);
-      if (match === null || named.has(path) || (match[1] !== undefined && Number(match[1]) === openRun)) continue;
-      await storage.remove(path);
-      removed += 1;
-    }
+  for (const { path, run } of await listStored(storage, dataTables)) {
+    if (named.has(path) || (run !== null && run === openRun)) continue;
+    await storage.remove(path);
+    removed += 1;
+  }
   return removed;
 }

@@ -69,3 +69,29 @@ export const sumRows = (files: readonly DataFile[]): Record<string, number> => {
   for (const file of files) rows[file.table] = (rows[file.table] ?? 0) + file.rows;
   return rows;
 };
+
+/** Attempt to export a run. The number of the attempt is in the names of its files, so that no other one changes them. */
+export type Attempt = { run: number; attempt: number };
+
+/** Name of a file of a run, without its folder and extension. */
+export const nameOfRunFile = ({ run, attempt }: Attempt, part: number): string =>
+  `run-${String(run).padStart(8, '0')}-${attempt}-${part}`;
+
+const dataFile = /^[a-z_]+\/date=[\d-]{10}\/publisher=\d+\/(?:run-(\d+)-\d+-\d+|compact-[\da-f-]{36}-\d+)\.parquet$/;
+
+/**
+ * Lists the data files in the storage, with the run that wrote them. The run of a compaction's file is null. Other
+ * files are not listed.
+ */
+export async function listStored(
+  storage: Storage,
+  tables: readonly { name: string }[],
+): Promise<{ path: string; run: number | null }[]> {
+  const stored: { path: string; run: number | null }[] = [];
+  for (const { name } of tables)
+    for (const path of await storage.list(`${name}/`)) {
+      const match = dataFile.exec(path);
+      if (match !== null) stored.push({ path, run: match[1] === undefined ? null : Number(match[1]) });
+    }
+  return stored;
+}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parquetMetadata } from 'hyparquet';
 import type { Connection } from '../platform/db/pool.ts';
-import { type DataFile, readFiles } from './manifest.ts';
+import { type DataFile, listStored, readFiles } from './manifest.ts';
 import type { Storage } from './storage.ts';
 import { type DataTable, dataTables, isExported, type Transactions } from './tables.ts';
 
@@ -22,25 +22,31 @@ type Days = { from: string; to: string };
 
 /**
  * Compares the data files of a range of days with the database, by table, publisher and day. Reads each file, and
- * compares its size, checksum and rows with the manifest. Compares sessions and shown offers also with what reports
- * reconcile. The raw rows of the days must still exist. The caller must hold the lock of the export.
+ * compares its size, checksum and rows with the manifest. Reports files that no manifest names. Compares sessions and
+ * shown offers also with what reports reconcile. The raw rows of the days must still exist. The caller must hold the
+ * lock of the export.
  */
 export async function verifyDataFiles(client: Connection, storage: Storage, days: Days): Promise<DataVerification> {
+  const { rows: runs } = await client.query<{ id: number; until: string; open: string[] }>(
+    `select id, until_xid::text as until, open_xids::text[] as open from data_file_runs
+    where confirmed_at is not null order by id desc limit 1`,
+  );
+  const [run] = runs;
+  if (run === undefined) return { run: 0, files: 0, rows: 0, differences: [] };
+  const { current, lastRun } = await readFiles(storage);
+  const files = current.filter(({ date }) => date >= days.from && date <= days.to);
+  const differences: DataDifference[] = [];
+  if (lastRun < run.id)
+    differences.push({ what: `run ${run.id}`, problem: 'its manifest is missing from the storage' });
+  // Reading files takes long, so it is done before the transaction, which may not be idle.
+  for (const file of files) differences.push(...(await verifyFile(storage, file)));
+  const named = new Set(current.map(({ path }) => path));
+  for (const stored of await listStored(storage, dataTables))
+    if (!named.has(stored.path) && (stored.run ?? 0) <= run.id)
+      differences.push({ what: stored.path, problem: 'no manifest names the file: run "perkwire data compact"' });
+  const transactions: Transactions = { from: '0', until: run.until, late: [], open: run.open };
   await client.query('begin transaction isolation level repeatable read, read only');
   try {
-    const { rows: runs } = await client.query<{ id: number; until: string; open: string[] }>(
-      `select id, until_xid::text as until, open_xids::text[] as open from data_file_runs
-      where confirmed_at is not null order by id desc limit 1`,
-    );
-    const [run] = runs;
-    if (run === undefined) return { run: 0, files: 0, rows: 0, differences: [] };
-    const transactions: Transactions = { from: '0', until: run.until, late: [], open: run.open };
-    const { current, lastRun } = await readFiles(storage);
-    const files = current.filter(({ date }) => date >= days.from && date <= days.to);
-    const differences: DataDifference[] = [];
-    if (lastRun < run.id)
-      differences.push({ what: `run ${run.id}`, problem: 'its manifest is missing from the storage' });
-    for (const file of files) differences.push(...(await verifyFile(storage, file)));
     let rows = 0;
     for (const table of dataTables) {
       const counts = await countRows(client, table, transactions, days);

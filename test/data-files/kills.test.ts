@@ -2,6 +2,10 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { compactDataFiles } from '../../src/data-files/compact.ts';
+import { readFiles } from '../../src/data-files/manifest.ts';
+import type { Storage } from '../../src/data-files/storage.ts';
+import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
 import { createTestModules, type TestBase } from '../support/test-modules.ts';
 import { timeLimit } from '../support/time-limit.ts';
 import { createTestFolder, duckdb, exportAll, verifyAll } from './support.ts';
@@ -72,4 +76,43 @@ test('each row is exported exactly once, however often the export is killed, at 
       (select sum(revenue_micros)::bigint from ${read('bookings')}) as revenue`,
   );
   expect(filed).toEqual([{ ...rows[0], distinct_events: rows[0].events }]);
+});
+
+/** Returns a storage that fails from a call on. */
+function failingFrom(inner: Storage, call: number): Storage {
+  let calls = 0;
+  const check = (): void => {
+    calls += 1;
+    if (calls >= call) throw new Error('the storage failed');
+  };
+  return {
+    put: async (name, bytes) => {
+      check();
+      return inner.put(name, bytes);
+    },
+    get: inner.get,
+    list: inner.list,
+    remove: async (name) => {
+      check();
+      return inner.remove(name);
+    },
+  };
+}
+
+test('a compaction that fails at any step leaves the data unchanged, and can be repeated', async () => {
+  const options = { before: dayOf(Date.now() + 2 * dayMs), openRun: null };
+  const countEvents = async (): Promise<number> => {
+    const { current } = await readFiles(folder.storage);
+    return current.filter(({ table }) => table === 'events').reduce((sum, { rows }) => sum + rows, 0);
+  };
+  const before = await countEvents();
+  let failures = 0;
+  for (let call = 1; failures < 100; call++) {
+    const compaction = await compactDataFiles(failingFrom(folder.storage, call), options).catch(() => null);
+    expect(await countEvents()).toBe(before);
+    if (compaction !== null) break;
+    failures += 1;
+  }
+  expect(failures).toBeGreaterThan(5);
+  expect(await verifyAll(t, folder.storage)).toEqual([]);
 });

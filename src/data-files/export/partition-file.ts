@@ -75,6 +75,7 @@ export class PartitionFile {
   finish(): Buffer {
     this.encode();
     this.#writer.finish();
-    return Buffer.from(this.#bytes.getBytes());
+    const { buffer, byteOffset, byteLength } = this.#bytes.getBytes();
+    return Buffer.from(buffer, byteOffset, byteLength);
   }
 }

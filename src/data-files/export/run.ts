@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Connection, Executor } from '../../platform/db/pool.ts';
-import { type Manifest, manifestOfRun, readManifest, sumRows, writeManifest } from '../manifest.ts';
+import { listStored, type Manifest, manifestOfRun, readManifest, sumRows, writeManifest } from '../manifest.ts';
 import type { Storage } from '../storage.ts';
 import { copySql, dataTables, schemaVersion, type Transactions } from '../tables.ts';
 import { defaultLimits, type Limits, writeTable } from './write-table.ts';
@@ -18,7 +18,7 @@ export class RestoredError extends Error {
 }
 
 /** Run with the transactions that it covers. */
-export type Run = { id: number; plannedAt: Date; transactions: Transactions; attempts: number };
+export type Run = { id: number; plannedAt: Date; transactions: Transactions };
 
 type RunRow = {
   id: number;
@@ -27,16 +27,14 @@ type RunRow = {
   until_xid: string;
   late_xids: string[];
   open_xids: string[];
-  attempts: number;
 };
 
-const runColumns = `id, planned_at, from_xid::text, until_xid::text, late_xids::text[], open_xids::text[], attempts`;
+const runColumns = `id, planned_at, from_xid::text, until_xid::text, late_xids::text[], open_xids::text[]`;
 
 const toRun = (row: RunRow): Run => ({
   id: row.id,
   plannedAt: row.planned_at,
   transactions: { from: row.from_xid, until: row.until_xid, late: row.late_xids, open: row.open_xids },
-  attempts: row.attempts,
 });
 
 /**
@@ -89,7 +87,7 @@ type ExportOptions = { storage: Storage; isStopped: () => boolean; limits?: Limi
 
 /**
  * Exports a run: writes its files, then its manifest, and then confirms it. If the process is killed at any point, the
- * next attempt writes the same rows to files of the same names. Once the manifest is written, nothing is written again.
+ * next attempt removes its files and writes the same rows again. Once the manifest is written, nothing is written again.
  * @param client connection that holds the lock of the export
  */
 export async function exportRun(
@@ -120,9 +118,17 @@ export async function exportRun(
 }
 
 async function writeFiles(client: Connection, run: Run, options: Required<ExportOptions>): Promise<Manifest> {
-  // 1. The settings make PostgreSQL find new rows by index, as for rollups.
-  await client.query('update data_file_runs set attempts = attempts + 1 where id = $1', [run.id]);
+  const { rows } = await client.query<{ attempts: number }>(
+    'update data_file_runs set attempts = attempts + 1 where id = $1 returning attempts',
+    [run.id],
+  );
+  const attempt = { run: run.id, attempt: rows[0]?.attempts ?? 1 };
+  // Files of earlier attempts have the same rows, so a reader that lists folders would count them twice.
+  if (attempt.attempt > 1)
+    for (const stored of await listStored(options.storage, dataTables))
+      if (stored.run === run.id) await options.storage.remove(stored.path);
   const isFirst = run.transactions.from === '0';
+  // 1. The settings make PostgreSQL find new rows by index, as for rollups.
   await client.query(`set enable_seqscan = ${isFirst ? 'on' : 'off'}; set jit = off`);
   const manifest: Manifest = {
     schema_version: schemaVersion,
@@ -139,7 +145,7 @@ async function writeFiles(client: Connection, run: Run, options: Required<Export
     const source = copyTo(copySql(table, run.transactions));
     // Streams are submitted by the base class: the connection itself expects promises.
     (pg.Client.prototype.query as (stream: pg.Submittable) => void).call(client, source);
-    manifest.files.push(...(await writeTable(table, source, { ...options, run: run.id })));
+    manifest.files.push(...(await writeTable(table, source, { ...options, attempt })));
   }
   manifest.rows = sumRows(manifest.files);
   manifest.written_at = new Date().toISOString();

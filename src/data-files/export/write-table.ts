@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
-import type { DataFile } from '../manifest.ts';
+import { type Attempt, type DataFile, nameOfRunFile } from '../manifest.ts';
 import type { Storage } from '../storage.ts';
 import { type DataTable, schemaVersion, typeOf } from '../tables.ts';
 import { PartitionFile } from './partition-file.ts';
@@ -20,15 +20,15 @@ export type Limits = {
 
 export const defaultLimits: Limits = {
   groupRows: 50_000,
-  fileBytes: 64 * 1024 * 1024,
+  fileBytes: 32 * 1024 * 1024,
   pendingRows: 200_000,
-  pendingBytes: 192 * 1024 * 1024,
+  pendingBytes: 96 * 1024 * 1024,
 };
 
 /** Maximum number of files that are stored at the same time. */
 const maxUploads = 4;
 
-type WriteOptions = { storage: Storage; run: number; limits: Limits; isStopped: () => boolean };
+type WriteOptions = { storage: Storage; attempt: Attempt; limits: Limits; isStopped: () => boolean };
 
 /** Error of an export that was stopped, because its process ends. */
 export class StoppedError extends Error {
@@ -42,7 +42,7 @@ export class StoppedError extends Error {
 export async function writeTable(
   table: DataTable,
   source: AsyncIterable<Buffer>,
-  { storage, run, limits, isStopped }: WriteOptions,
+  { storage, attempt, limits, isStopped }: WriteOptions,
 ): Promise<DataFile[]> {
   const partitions = new Map<string, Partition>();
   const files: DataFile[] = [];
@@ -67,7 +67,7 @@ export async function writeTable(
     partition.part += 1;
     partition.file = new PartitionFile(table, schemaVersion);
     const { date, publisherId, part } = partition;
-    const path = pathOf(table.name, { date, publisherId }, `run-${String(run).padStart(8, '0')}-${part}`);
+    const path = pathOf(table.name, { date, publisherId }, nameOfRunFile(attempt, part));
     const upload = storage.put(path, bytes).then(() => {
       const sha256 = createHash('sha256').update(bytes).digest('hex');
       const sizes = { rows, test_rows: testRows, bytes: bytes.length, sha256 };
