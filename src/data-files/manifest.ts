@@ -70,7 +70,7 @@ export const sumRows = (files: readonly DataFile[]): Record<string, number> => {
   return rows;
 };
 
-/** Attempt to export a run. The number of the attempt is in the names of its files, so that no other one changes them. */
+/** Attempt to export a run. Its number is in the names of its files, so that no other attempt changes them. */
 export type Attempt = { run: number; attempt: number };
 
 /** Name of a file of a run, without its folder and extension. */

@@ -87,7 +87,7 @@ type ExportOptions = { storage: Storage; isStopped: () => boolean; limits?: Limi
 
 /**
  * Exports a run: writes its files, then its manifest, and then confirms it. If the process is killed at any point, the
- * next attempt removes its files and writes the same rows again. Once the manifest is written, nothing is written again.
+ * next attempt removes its files and writes the same rows again. Once the manifest is written, no file is written.
  * @param client connection that holds the lock of the export
  */
 export async function exportRun(
