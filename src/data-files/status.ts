@@ -25,7 +25,7 @@ export type ExportState = {
 };
 
 /** Lag after which an export counts as behind: an hour is exported when it has ended. */
-export const behindMs = 2 * hourMs + 15 * minuteMs;
+const behindMs = 2 * hourMs + 15 * minuteMs;
 
 const listedRuns = 24;
 

@@ -16,7 +16,7 @@ export type Storage = {
 };
 
 /** Error that the storage reported. The message is shown to operators. */
-export class StorageError extends Error {
+class StorageError extends Error {
   override readonly name = 'StorageError';
 }
 

@@ -213,7 +213,7 @@ function digits(xid: string): string {
 }
 
 /** SQL condition for the rows of a run. It compares bytes, so that the indexes on them are used. */
-export function isInRun({ writtenBy, where }: DataTable, { from, until, late, open }: Transactions): string {
+function isInRun({ writtenBy, where }: DataTable, { from, until, late, open }: Transactions): string {
   const bytes = `xid8send(${writtenBy})`;
   const inRange = `${bytes} >= xid8send('${digits(from)}'::xid8) and ${bytes} < xid8send('${digits(until)}'::xid8)`;
   const isFirst = from === '0';

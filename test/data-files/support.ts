@@ -21,7 +21,7 @@ export async function createTestFolder(): Promise<{ path: string; storage: Stora
 }
 
 /** Runs work on a connection of its own, which is broken if the work fails. */
-export async function withConnection<T>(
+async function withConnection<T>(
   { databaseUrl }: Pick<TestBase, 'databaseUrl'>,
   work: (client: Connection) => Promise<T>,
 ): Promise<T> {

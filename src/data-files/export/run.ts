@@ -13,7 +13,7 @@ import { defaultLimits, type Limits, writeTable } from './write-table.ts';
 const settleMs = 120_000;
 
 /** Error of an export that cannot continue, because the database was restored into another cluster. */
-export class RestoredError extends Error {
+class RestoredError extends Error {
   override readonly name = 'RestoredError';
 }
 
@@ -90,7 +90,7 @@ type ExportOptions = { storage: Storage; isStopped: () => boolean; limits?: Limi
  * next attempt removes its files and writes the same rows again. Once the manifest is written, no file is written.
  * @param client connection that holds the lock of the export
  */
-export async function exportRun(
+async function exportRun(
   client: Connection,
   run: Run,
   { storage, isStopped, limits = defaultLimits }: ExportOptions,

@@ -4,7 +4,7 @@ import type { ExportResult } from './run.ts';
 import type { ThreadInput, ThreadOutput } from './thread.ts';
 
 /** Error that ended an export in its thread. */
-export class ExportError extends Error {
+class ExportError extends Error {
   override readonly name: string;
   constructor({ name, message }: { name: string; message: string }) {
     super(message);

@@ -31,7 +31,7 @@ const maxUploads = 4;
 type WriteOptions = { storage: Storage; attempt: Attempt; limits: Limits; isStopped: () => boolean };
 
 /** Error of an export that was stopped, because its process ends. */
-export class StoppedError extends Error {
+class StoppedError extends Error {
   override readonly name = 'StoppedError';
 }
 
