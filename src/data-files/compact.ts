@@ -95,10 +95,10 @@ function groupByPartition(files: readonly DataFile[]): Map<string, DataFile[]> {
   return groups;
 }
 
-type Row = Record<string, unknown>;
+type FileRow = Record<string, unknown>;
 
 /** Reads the rows of a file, a row group at a time. */
-async function* readRows(storage: Storage, { path }: DataFile): AsyncGenerator<Row[]> {
+async function* readRows(storage: Storage, { path }: DataFile): AsyncGenerator<FileRow[]> {
   const bytes = await storage.get(path);
   if (bytes === null) throw new Error(`the file ${path} is missing: run "perkwire data verify"`);
   const { buffer, byteOffset, byteLength } = bytes;
@@ -162,7 +162,7 @@ async function rewrite(
 }
 
 /** Removes the user from a row if the user's data was erased. Returns whether the row changed. */
-function eraseUser(table: string, row: Row, erased: Erased): boolean {
+function eraseUser(table: string, row: FileRow, erased: Erased): boolean {
   const names = userColumns[table];
   if (names === undefined || !erased.has(String(row.session_id))) return false;
   const replacement = table === 'messages' ? noUser : null;
@@ -176,10 +176,10 @@ const toValue = (type: string, value: unknown): Value =>
 
 /** Removes files that no manifest names, or that were replaced. Leaves the files of an open run and foreign files. */
 async function removeUnnamed(storage: Storage, openRun: number | null): Promise<number> {
-  const named = new Set((await readFiles(storage)).current.map(({ path }) => path));
+  const current = new Set((await readFiles(storage)).current.map(({ path }) => path));
   let removed = 0;
   for (const { path, run } of await listStored(storage, dataTables)) {
-    if (named.has(path) || (run !== null && run === openRun)) continue;
+    if (current.has(path) || (run !== null && run === openRun)) continue;
     await storage.remove(path);
     removed += 1;
   }

@@ -29,7 +29,7 @@ const behindMs = 2 * hourMs + 15 * minuteMs;
 
 const listedRuns = 24;
 
-type Row = {
+type RunRow = {
   id: number;
   planned_at: Date;
   confirmed_at: Date | null;
@@ -43,7 +43,7 @@ type Row = {
 
 /** Reads the state of the data files. */
 export async function readExportState(executor: Executor, nowMs: number): Promise<ExportState> {
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<RunRow>(
     `select id, planned_at, confirmed_at, attempts, rows::text, files, bytes::text, error, failed_at
     from data_file_runs order by id desc limit ${listedRuns}`,
   );

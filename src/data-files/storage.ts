@@ -27,22 +27,25 @@ export const createStorage = (setting: StorageSetting): Storage =>
 const isMissing = (err: unknown): boolean => (err as NodeJS.ErrnoException).code === 'ENOENT';
 
 function createFolder(folder: string): Storage {
-  const named = async <T>(action: string, work: Promise<T>): Promise<T> =>
+  const withReason = async <T>(action: string, work: Promise<T>): Promise<T> =>
     work.catch((err: NodeJS.ErrnoException) => {
       throw new StorageError(`The folder refused to ${action} a file: ${err.code ?? err.message}`, { cause: err });
     });
   const pathOf = (name: string): string => join(folder, ...name.split('/'));
   return {
-    put: (name, bytes) => named('write', writeDurably(pathOf(name), bytes)),
-    get: (name) => named('read', readFile(pathOf(name)).catch(nullIfMissing)),
+    put: (name, bytes) => withReason('write', writeDurably(pathOf(name), bytes)),
+    get: (name) => withReason('read', readFile(pathOf(name)).catch(nullIfMissing)),
     list: async (name) => {
-      const found = await named('list', readdir(pathOf(name), { recursive: true, withFileTypes: true }).catch(noFiles));
-      return found
+      const entries = await withReason(
+        'list',
+        readdir(pathOf(name), { recursive: true, withFileTypes: true }).catch(noFiles),
+      );
+      return entries
         .filter((entry) => entry.isFile() && !entry.name.endsWith('.tmp'))
         .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
         .sort();
     },
-    remove: (name) => named('remove', rm(pathOf(name), { force: true })),
+    remove: (name) => withReason('remove', rm(pathOf(name), { force: true })),
   };
 }
 

@@ -40,9 +40,9 @@ export async function verifyDataFiles(client: Connection, storage: Storage, days
     differences.push({ what: `run ${run.id}`, problem: 'its manifest is missing from the storage' });
   // Reading files takes long, so it is done before the transaction, which may not be idle.
   for (const file of files) differences.push(...(await verifyFile(storage, file)));
-  const named = new Set(current.map(({ path }) => path));
+  const currentPaths = new Set(current.map(({ path }) => path));
   for (const stored of await listStored(storage, dataTables))
-    if (!named.has(stored.path) && (stored.run ?? 0) <= run.id)
+    if (!currentPaths.has(stored.path) && (stored.run ?? 0) <= run.id)
       differences.push({ what: stored.path, problem: 'no manifest names the file: run "perkwire data compact"' });
   const transactions: Transactions = { from: '0', until: run.until, late: [], open: run.open };
   await client.query('begin transaction isolation level repeatable read, read only');

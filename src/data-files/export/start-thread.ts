@@ -23,7 +23,7 @@ function createWorker(input: ThreadInput): Worker {
   });
 }
 
-/** How often a running export is asked to stop if its process ends, in milliseconds. */
+/** Interval at which a running export is told that its process ends, in milliseconds. */
 const checkMs = 200;
 
 /**
