@@ -4,6 +4,7 @@ import { audienceCommands } from './audiences/commands.ts';
 import { catalogueCommands } from './catalog-admin/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
 import { couponCommands } from './coupons/commands.ts';
+import { dataCommands } from './data-files/commands.ts';
 import { demoCommands } from './demo/commands.ts';
 import { draftCommands } from './drafts/commands.ts';
 import { embeddedDatabases } from './embedded/databases.ts';
@@ -85,6 +86,7 @@ export const commands: readonly Command[] = [
   ...accountCommands,
   ...secretsCommands(sealedColumns),
   ...reportCommands,
+  ...dataCommands,
   ...experimentCommands,
   ...privacyCommands,
   ...demoCommands,

@@ -9,6 +9,7 @@ import { createCatalog } from './catalog/module.ts';
 import { createCatalogAdmin } from './catalog-admin/module.ts';
 import { createCoupons } from './coupons/module.ts';
 import { createDashboard } from './dashboard/module.ts';
+import { createDataFiles } from './data-files/module.ts';
 import { buildIndex } from './decision/build-index.ts';
 import { embeddedDemoIds, syntheticMark } from './demo/catalogue.ts';
 import { createDemo } from './demo/module.ts';
@@ -105,6 +106,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   );
   add(createMessages({ platform, catalog, accounts, webhooks, coupons, alerts, perks }));
   add(createAdvertisers({ platform, catalog, catalogAdmin, accounts, drafts, reports, tracking }));
+  add(createDataFiles({ platform }));
   add(createReference({ platform, catalog, webhooks }));
   add(createAgents({ platform, accounts }));
   if (demo)

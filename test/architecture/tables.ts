@@ -17,6 +17,10 @@ const profilesOfUsers = 'one statement reads the histories and the profiles of t
 
 const codeOfAdvertiser = 'advertisers report what became of the codes of their offers';
 
+const rawRows = 'data files have the raw rows of all modules';
+
+const reconciled = 'data files are compared with what reports have counted';
+
 const storyOfSession = 'the search finds a session by any of its ids and shows all that happened in it';
 
 export const tables: Record<string, Ownership> = {
@@ -152,6 +156,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'offers',
     writers: { budgets: 'one statement stores sessions and checks or changes the histories and slices of their users' },
     readers: {
+      'data-files': rawRows,
       dashboard: storyOfSession,
       audiences: 'erasures and exports find the user by the hashes of e-mail addresses that its sessions had',
       budgets: 'caps are counted for the user of a session, whom its events do not name',
@@ -167,7 +172,7 @@ export const tables: Record<string, Ownership> = {
     ...['message_confirmations', 'message_feedback_calls', 'message_suppressions'],
     'perk_message_settings',
   ]),
-  perk_messages: { owner: 'messages', readers: { dashboard: storyOfSession } },
+  perk_messages: { owner: 'messages', readers: { dashboard: storyOfSession, 'data-files': rawRows } },
   ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock']),
   coupons: { owner: 'coupons', readers: { dashboard: storyOfSession } },
   coupon_pools: { owner: 'coupons', readers: { catalog: 'the snapshot says which offers have codes' } },
@@ -192,6 +197,7 @@ export const tables: Record<string, Ownership> = {
   conversions: {
     owner: 'tracking',
     readers: {
+      'data-files': rawRows,
       audiences: 'rules of audiences count conversions of one name',
       dashboard: storyOfSession,
       reports: 'the rows behind a number have the names and transactions of conversions',
@@ -201,6 +207,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'tracking',
     writers: { budgets: 'one statement stores a "no thanks" and the opt-out that only a new one causes' },
     readers: {
+      'data-files': rawRows,
       dashboard: storyOfSession,
       audiences: 'rules of audiences count what users did',
       experiments: 'sums of experiments are made of what their users did',
@@ -215,6 +222,7 @@ export const tables: Record<string, Ownership> = {
   usp_sessions: {
     owner: 'perks',
     readers: {
+      'data-files': rawRows,
       dashboard: storyOfSession,
       demo: 'examples of the API reference name a session whose perks are open',
       offers: 'live calls show the selection of a session',
@@ -222,12 +230,14 @@ export const tables: Record<string, Ownership> = {
   },
   ...owned('webhooks', [
     'pull_cursors',
-    ...['delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
+    ...['delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
     ...['endpoint_activity', 'endpoint_health', 'endpoint_test_buckets', 'operational_events', 'redelivery_jobs'],
   ]),
+  delivery_attempts: { owner: 'webhooks', readers: { 'data-files': rawRows } },
   deliveries: {
     owner: 'webhooks',
     readers: {
+      'data-files': rawRows,
       dashboard: storyOfSession,
       demo: 'examples of the API reference name the latest delivery',
       perks: 'the perk funnel counts sessions whose webhook was delivered',
@@ -237,18 +247,22 @@ export const tables: Record<string, Ownership> = {
   webhook_endpoints: { owner: 'webhooks', readers: { demo: "the demo's receiver verifies with its own secret" } },
   ...owned('reports', [
     ...['custom_rollup_money', 'minute_money'],
-    ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'report_schedules'],
-    ...['rollup_progress', 'rollup_publishers', 'rollups', 'saved_reports'],
+    ...['custom_rollups', 'custom_values', 'minute_rollups', 'report_schedules'],
+    ...['rollup_publishers', 'rollups', 'saved_reports'],
   ]),
+  reconciliation: { owner: 'reports', readers: { 'data-files': reconciled } },
+  rollup_progress: { owner: 'reports', readers: { 'data-files': reconciled } },
   rollup_money: { owner: 'reports', readers: { 'catalog-admin': bookedMoney } },
   bookings: {
     owner: 'reports',
     readers: {
+      'data-files': rawRows,
       audiences: 'rules of audiences count conversions',
       experiments: 'sums of experiments are made of what their users did',
       learning: 'the ranking model learns from conversions',
     },
   },
   ...owned('privacy', ['erased_sessions', 'erasures']),
+  ...owned('data-files', ['data_file_erasures', 'data_file_runs']),
   ...owned('dashboard', ['processes']),
 };

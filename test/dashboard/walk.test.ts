@@ -415,6 +415,7 @@ describe('the dashboard for all users', () => {
     '/dashboard/operator/users',
     '/dashboard/operator/activity',
     '/dashboard/operator/system',
+    '/dashboard/operator/data-files',
     '/dashboard/nowhere',
     '/docs/guides/start',
     '/docs/guides/fetch-offers',

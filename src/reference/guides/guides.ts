@@ -73,6 +73,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
       document('operations', 'Operations'),
       document('monitoring', 'Monitoring'),
       document('configuration', 'Configuration'),
+      guide('data-files', 'Data files'),
       guide('single-sign-on', 'Single sign-on'),
       document('scale', 'Scale'),
       document('performance', 'Performance'),
