@@ -1,4 +1,5 @@
 import { type EventMetric, eventKinds, eventMetrics } from '../catalog/event-kinds.ts';
+import type { UserCount } from './reach/read.ts';
 
 /**
  * Metrics in reports (docs/reference/management.md#reports). A session is an answered fetch, and a filled session
@@ -35,6 +36,11 @@ export type MoneySum = { currency: string; revenueMicros: number; unbilledMicros
 export type Metrics = Record<MetricName, number> & {
   /** Amounts by currency, sorted by currency code. */
   money: readonly MoneySum[];
+  /**
+   * Unique users. Absent unless they were counted for exactly these metrics, because unique users do not add up: sums
+   * of metrics have none.
+   */
+  users?: UserCount;
 };
 
 /**

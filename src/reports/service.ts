@@ -16,6 +16,7 @@ import { type ReadOptions, readConsistently, tooLarge } from './query/read-only.
 import { type ActivityParameters, dateIn, maxDays, readActivity } from './query/request.ts';
 import { addsUpSessions, sourceOf } from './query/source.ts';
 import type { ActivityQuery, ActivityRow, ReportRequest } from './query/types.ts';
+import { countUsersOf, noUsers, type UserCount, userKeyOf, userSourceOf } from './reach/read.ts';
 import { type Reconciliation, reconcile } from './reconcile/reconcile.ts';
 
 export type ActivityReport = ReportRequest & {
@@ -61,6 +62,11 @@ export type ReportService = {
    */
   readRaw: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
   /**
+   * Reads rollups or sketches for a report. The reads count towards the limit on concurrent reports.
+   * @throws AppError report_too_large, unavailable
+   */
+  readRollups: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
+  /**
    * Reconciles a range of UTC days.
    * @throws AppError invalid_request, report_too_large, unavailable
    */
@@ -94,9 +100,14 @@ const limitFromRaw = createLimiter({
   message,
 });
 
-type ServiceDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
+type ServiceDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  config: { retentionRawDays: number };
+  now: () => number;
+};
 
-export function createReportService({ pool, dbHealth, now }: ServiceDeps): ReportService {
+export function createReportService({ pool, dbHealth, config, now }: ServiceDeps): ReportService {
   const failFast = createFailFast(dbHealth);
 
   async function activity(
@@ -107,10 +118,20 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
     const hasKey = (key: string): Promise<boolean> => isReportKey(pool, publisher.id, key);
     const request = await readActivity(parameters, { publisher, nowMs: now(), hasKey, resources });
     const { query } = request;
-    const options = { fromRollups: sourceOf(query).kind !== 'raw', signal };
+    const userSource = request.hasUsers
+      ? await userSourceOf(pool, query, { nowMs: now(), retentionRawDays: config.retentionRawDays })
+      : null;
+    const options = { fromRollups: sourceOf(query).kind !== 'raw' && userSource !== 'raw', signal };
     return limited(publisher.id, options, async (executor) => {
       const rows = await queryActivity(executor, query, maxRows);
       if (rows.length > maxRows) throw tooLarge(problem('tooManyRows', { max: maxRows }));
+      const users = request.hasUsers
+        ? await countUsersOf(executor, query, { source: userSource, grouping: 'slots' })
+        : null;
+      const usersOf = ({ startMs, group }: ActivityRow): UserCount =>
+        users?.groups.get(userKeyOf(startMs, group)) ?? noUsers;
+      const withUsers = (list: readonly ActivityRow[]): readonly ActivityRow[] =>
+        users === null ? list : list.map((row) => ({ ...row, metrics: { ...row.metrics, users: usersOf(row) } }));
       const totals = addsUp(query)
         ? sumOf(rows)
         : sumOf(await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows));
@@ -119,8 +140,11 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
       return {
         ...request,
         ...converted,
-        rows: addsUpSessions(query) ? rows.map((row) => ({ ...row, metrics: withoutSessions(row.metrics) })) : rows,
-        totals: addsUpSessions({ ...query, groupBy: [] }) ? withoutSessions(totals) : totals,
+        rows: withUsers(addsUpSessions(query) ? rows.map(withoutSessionsOf) : rows),
+        totals: {
+          ...(addsUpSessions({ ...query, groupBy: [] }) ? withoutSessions(totals) : totals),
+          ...(users !== null && { users: users.total }),
+        },
       };
     });
   }
@@ -151,9 +175,13 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
         limited(query.publisherId, { fromRollups: true, signal }, (executor) => exploreTop(executor, query)),
       ),
     readRaw: (publisherId, work, signal) => failFast(() => limited(publisherId, { fromRollups: false, signal }, work)),
+    readRollups: (publisherId, work, signal) =>
+      failFast(() => limited(publisherId, { fromRollups: true, signal }, work)),
     reconciliation: (publisher, range, signal) => failFast(() => reconciliation(publisher, range, signal)),
   };
 }
+
+const withoutSessionsOf = (row: ActivityRow): ActivityRow => ({ ...row, metrics: withoutSessions(row.metrics) });
 
 /**
  * Whether adding up the rows yields the totals. It does not if the rows count a session once per offer, or if sessions

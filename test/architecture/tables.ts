@@ -236,7 +236,7 @@ export const tables: Record<string, Ownership> = {
   ...owned('reports', [
     ...['custom_rollup_money', 'minute_money'],
     ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'report_schedules'],
-    ...['rollup_progress', 'rollup_publishers', 'rollups', 'saved_reports'],
+    ...['reach_pending', 'reach_sketches', 'rollup_progress', 'rollup_publishers', 'rollups', 'saved_reports'],
   ]),
   rollup_money: { owner: 'reports', readers: { 'catalog-admin': bookedMoney } },
   bookings: {

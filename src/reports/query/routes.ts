@@ -15,7 +15,13 @@ import { activitySchema, reconciliationSchema } from './schemas.ts';
 /** Registers the routes for a publisher's activity report and reconciliation (docs/reference/management.md#reports). */
 export async function reportRoutes(
   app: App,
-  deps: { pool: pg.Pool; dbHealth: DatabaseHealth; auth: Authenticator<Caller>; now: () => number },
+  deps: {
+    pool: pg.Pool;
+    dbHealth: DatabaseHealth;
+    config: { retentionRawDays: number };
+    auth: Authenticator<Caller>;
+    now: () => number;
+  },
 ): Promise<void> {
   const reports = createReportService(deps);
   const preValidation = deps.auth.requireKey('reports');

@@ -133,7 +133,7 @@ function timeChart(
     series,
     kind: state.view === 'bar' ? 'bar' : 'line',
     ...(periods.interval === 'hour' && { zone: timeZone }),
-    style: metric.kind === 'money' ? { currency: drawn } : metric.kind,
+    style: metric.kind === 'money' ? { currency: drawn } : metric.kind === 'rate' ? 'rate' : 'count',
     format: (value) => formatMetric(metric, value, moneyFormat(drawn)),
   });
 }

@@ -1,0 +1,186 @@
+import type pg from 'pg';
+import { bigints, byteas, integers, smallints, texts, timestamps } from '../../platform/db/binary-array.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { dayBit } from '../rollup/grains.ts';
+import {
+  addImpressions,
+  countUsers,
+  createPauses,
+  createSketch,
+  encodeSketch,
+  hashOfKey,
+  mergeEncoded,
+  type Sketch,
+} from './sketch.ts';
+
+/**
+ * Dimensions of the stored sketches, as bits of `rollups.grain`. Other combinations are merged from the sketches with
+ * all dimensions, because a sketch for each combination would double the cost.
+ */
+export const sketchMasks: readonly number[] = [0, 1, 2, 3, 4, 8, 15];
+
+/** Maximum number of pending rows and of their users per transaction, so that a transaction takes a moment only. */
+const [maxRows, maxPendingUsers] = [2000, 20_000];
+
+/** Row of `reach_pending`. */
+export type PendingRow = {
+  publisher_id: number;
+  bucket: Date;
+  placement: string;
+  offer_id: number;
+  campaign_id: number;
+  country: string;
+  device: string;
+  os: string;
+  weight: number;
+  users: string[];
+  unknown: string;
+};
+
+/** SQL for the columns of a `PendingRow`. */
+export const pendingColumns =
+  'publisher_id, bucket, placement, offer_id, campaign_id, country, device, os, weight, users::text[] as users, unknown';
+
+export type SketchKey = Pick<
+  PendingRow,
+  'publisher_id' | 'bucket' | 'placement' | 'offer_id' | 'country' | 'device' | 'os'
+> & {
+  grain: number;
+};
+
+/** Changes of a row of `reach_sketches`. */
+export type Change = { key: SketchKey; campaignId: number; known: number; unknown: number; users: Sketch };
+
+const lockKey = "hashtext('perkwire_reach')";
+
+/**
+ * Moves pending users to the sketches, each exactly once: rows are deleted and counted in the same transaction. Only
+ * one process does this at a time.
+ * @param isStopped checked before each transaction
+ */
+export async function compactReach(pool: pg.Pool, isStopped: () => boolean = () => false): Promise<void> {
+  while (!isStopped()) if (!(await transaction(pool, compactSome))) return;
+}
+
+/** @returns whether there may be more pending rows */
+async function compactSome(executor: Executor): Promise<boolean> {
+  const { rows: locks } = await executor.query<{ locked: boolean }>(
+    `select pg_try_advisory_xact_lock(${lockKey}) as locked`,
+  );
+  if (locks[0]?.locked !== true) return false;
+  const { rows } = await executor.query<PendingRow>({
+    name: 'take_pending_users',
+    text: `delete from reach_pending where (publisher_id, id) in (
+        select publisher_id, id from (
+          select publisher_id, id, sum(cardinality(users)) over (order by publisher_id, id) - cardinality(users) as before
+          from (select * from reach_pending order by publisher_id, id limit ${maxRows}) as first
+        ) as summed where before < ${maxPendingUsers}
+      ) returning ${pendingColumns}`,
+  });
+  const changes = new Map<string, Change>();
+  for (const row of rows) addChanges(changes, row);
+  if (rows.length > 0) await applyChanges(executor, [...changes.values()]);
+  return rows.length > 0;
+}
+
+/** Adds the users of a pending row to the changes of its sketches. */
+export function addChanges(changes: Map<string, Change>, row: PendingRow): void {
+  const hashes = row.users.map(hashOfKey);
+  for (const mask of sketchMasks) {
+    const key = keyOf(row, mask);
+    const change = getOrInsert(changes, textOf(key), () => emptyChange(key, row));
+    change.known += row.weight * hashes.length;
+    change.unknown += Number(row.unknown);
+    for (const hash of hashes) addImpressions(change.users, hash, row.weight);
+  }
+}
+
+/** Returns the key of a sketch as text. */
+export const textOf = (key: SketchKey): string => Object.values({ ...key, bucket: key.bucket.getTime() }).join('\0');
+
+export const emptyChange = (key: SketchKey, { campaign_id }: { campaign_id: number }): Change => ({
+  key,
+  campaignId: key.offer_id === 0 ? 0 : campaign_id,
+  known: 0,
+  unknown: 0,
+  users: createSketch(),
+});
+
+const keyOf = (row: PendingRow, mask: number): SketchKey => ({
+  publisher_id: row.publisher_id,
+  grain: mask | dayBit,
+  bucket: row.bucket,
+  placement: mask & 1 ? row.placement : '',
+  offer_id: mask & 2 ? row.offer_id : 0,
+  country: mask & 4 ? row.country : '',
+  device: mask & 8 ? row.device : '',
+  os: mask & 8 ? row.os : '',
+});
+
+const keyColumns = 'publisher_id, grain, bucket, placement, offer_id, country, device, os';
+
+const keysSql = `unnest($1::integer[], $2::smallint[], $3::timestamptz[], $4::text[], $5::integer[], $6::text[],
+  $7::text[], $8::text[])`;
+
+const keyValues = (changes: readonly Change[]): unknown[] => [
+  integers(changes, ({ key }) => key.publisher_id),
+  smallints(changes, ({ key }) => key.grain),
+  timestamps(changes, ({ key }) => key.bucket.getTime()),
+  texts(changes, ({ key }) => key.placement),
+  integers(changes, ({ key }) => key.offer_id),
+  texts(changes, ({ key }) => key.country),
+  texts(changes, ({ key }) => key.device),
+  texts(changes, ({ key }) => key.os),
+];
+
+/** Creates the missing partitions of the buckets. */
+const partitionsSql = `
+select pg_advisory_xact_lock(hashtext('perkwire_partitions')), create_partition('reach_sketches', month::date,
+  month::text, (month + interval '1 month')::text)
+from (
+  select distinct date_trunc('month', bucket, 'UTC') as month from unnest($1::timestamptz[]) as bucket
+) as months
+where to_regclass('reach_sketches_p' || to_char(month at time zone 'UTC', 'YYYYMMDD')) is null`;
+
+async function applyChanges(executor: Executor, changes: readonly Change[]): Promise<void> {
+  await executor.query("set local timezone = 'UTC'");
+  await executor.query(partitionsSql, [timestamps(changes, ({ key }) => key.bucket.getTime())]);
+  const { rows } = await executor.query<{ position: string; known: string; unknown: string; sketch: Buffer }>(
+    `select position, kept.known, kept.unknown, kept.sketch
+    from ${keysSql} with ordinality as changed (${keyColumns}, position)
+    join reach_sketches kept using (${keyColumns})`,
+    keyValues(changes),
+  );
+  const pause = createPauses();
+  for (const { position, known, unknown, sketch } of rows) {
+    const change = changes[Number(position) - 1] as Change;
+    change.known += Number(known);
+    change.unknown += Number(unknown);
+    mergeEncoded(change.users, sketch);
+    await pause(sketch);
+  }
+  const sketches: Buffer[] = [];
+  for (const { users } of changes) {
+    const sketch = encodeSketch(users);
+    sketches.push(sketch);
+    await pause(sketch);
+  }
+  await executor.query(
+    `insert into reach_sketches (${keyColumns}, campaign_id, known, unknown, users, sketch)
+    select ${keyColumns}, campaign_id, known, unknown, users, sketch
+    from unnest($1::integer[], $2::smallint[], $3::timestamptz[], $4::text[], $5::integer[], $6::text[], $7::text[],
+      $8::text[], $9::integer[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bytea[])
+      as changed (${keyColumns}, campaign_id, known, unknown, users, sketch)
+    on conflict (${keyColumns}) do update
+    set known = excluded.known, unknown = excluded.unknown, users = excluded.users, sketch = excluded.sketch`,
+    [
+      ...keyValues(changes),
+      integers(changes, ({ campaignId }) => campaignId),
+      bigints(changes, ({ known }) => known),
+      bigints(changes, ({ unknown }) => unknown),
+      bigints(changes, ({ users }) => countUsers(users)),
+      byteas(sketches, (sketch) => sketch),
+    ],
+  );
+}
