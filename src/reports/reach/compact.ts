@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { bigints, byteas, integers, smallints, texts, timestamps } from '../../platform/db/binary-array.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
-import { dayBit } from '../rollup/grains.ts';
+import { dayBit, dimensionBits } from '../rollup/grains.ts';
 import {
   addImpressions,
   countUsers,
@@ -11,6 +11,7 @@ import {
   encodeSketch,
   hashOfKey,
   mergeEncoded,
+  mergeSketch,
   type Sketch,
 } from './sketch.ts';
 
@@ -19,9 +20,10 @@ import {
  * all dimensions, because a sketch for each combination would double the cost.
  */
 export const sketchMasks: readonly number[] = [0, 1, 2, 3, 4, 8, 15];
+const allDimensions = 15;
 
 /** Maximum number of pending rows and of their users per transaction, so that a transaction takes a moment only. */
-const [maxRows, maxPendingUsers] = [2000, 20_000];
+const [maxRows, maxPendingUsers] = [10_000, 20_000];
 
 /** Row of `reach_pending`. */
 export type PendingRow = {
@@ -39,8 +41,8 @@ export type PendingRow = {
 };
 
 /** SQL for the columns of a `PendingRow`. */
-export const pendingColumns =
-  'publisher_id, bucket, placement, offer_id, campaign_id, country, device, os, weight, users::text[] as users, unknown';
+export const pendingColumns = `publisher_id, bucket, placement, offer_id, campaign_id, country, device, os, weight,
+  users::text[] as users, unknown`;
 
 export type SketchKey = Pick<
   PendingRow,
@@ -51,6 +53,9 @@ export type SketchKey = Pick<
 
 /** Changes of a row of `reach_sketches`. */
 export type Change = { key: SketchKey; campaignId: number; known: number; unknown: number; users: Sketch };
+
+/** Changes of sketches, by their key as text. */
+export type Changes = Map<string, Change>;
 
 const lockKey = "hashtext('perkwire_reach')";
 
@@ -73,41 +78,48 @@ async function compactSome(executor: Executor): Promise<boolean> {
     name: 'take_pending_users',
     text: `delete from reach_pending where (publisher_id, id) in (
         select publisher_id, id from (
-          select publisher_id, id, sum(cardinality(users)) over (order by publisher_id, id) - cardinality(users) as before
+          select publisher_id, id,
+            sum(cardinality(users)) over (order by publisher_id, id) - cardinality(users) as before
           from (select * from reach_pending order by publisher_id, id limit ${maxRows}) as first
         ) as summed where before < ${maxPendingUsers}
       ) returning ${pendingColumns}`,
   });
-  const changes = new Map<string, Change>();
-  for (const row of rows) addChanges(changes, row);
+  const taken: Changes = new Map();
+  for (const row of rows) addPending(taken, row);
+  const changes: Changes = new Map();
+  addToAllMasks(changes, taken);
   if (rows.length > 0) await applyChanges(executor, [...changes.values()]);
   return rows.length > 0;
 }
 
-/** Adds the users of a pending row to the changes of its sketches. */
-export function addChanges(changes: Map<string, Change>, row: PendingRow): void {
+/** Adds the users of a pending row to the changes of the sketch with all dimensions. */
+export function addPending(changes: Changes, row: PendingRow): void {
   const hashes = row.users.map(hashOfKey);
-  for (const mask of sketchMasks) {
-    const key = keyOf(row, mask);
-    const change = getOrInsert(changes, textOf(key), () => emptyChange(key, row));
-    change.known += row.weight * hashes.length;
-    change.unknown += Number(row.unknown);
-    for (const hash of hashes) addImpressions(change.users, hash, row.weight);
-  }
+  const { campaign_id: campaignId, weight } = row;
+  const change = changeOf(changes, keyOf(row, allDimensions), campaignId);
+  change.known += weight * hashes.length;
+  change.unknown += Number(row.unknown);
+  for (const hash of hashes) addImpressions(change.users, hash, weight);
 }
 
-/** Returns the key of a sketch as text. */
-export const textOf = (key: SketchKey): string => Object.values({ ...key, bucket: key.bucket.getTime() }).join('\0');
+/** Adds changes of sketches with all dimensions to those of every stored combination of dimensions. */
+export function addToAllMasks(changes: Changes, added: Changes): void {
+  for (const { key, campaignId, known, unknown, users } of added.values())
+    for (const mask of sketchMasks) {
+      const change = changeOf(changes, keyOf(key, mask), mask & dimensionBits.campaign ? campaignId : 0);
+      change.known += known;
+      change.unknown += unknown;
+      mergeSketch(change.users, users);
+    }
+}
 
-export const emptyChange = (key: SketchKey, { campaign_id }: { campaign_id: number }): Change => ({
-  key,
-  campaignId: key.offer_id === 0 ? 0 : campaign_id,
-  known: 0,
-  unknown: 0,
-  users: createSketch(),
-});
+/** Returns the changes of a sketch, which are empty at first. */
+export const changeOf = (changes: Changes, key: SketchKey, campaignId: number): Change =>
+  getOrInsert(changes, textOf(key), () => ({ key, campaignId, known: 0, unknown: 0, users: createSketch() }));
 
-const keyOf = (row: PendingRow, mask: number): SketchKey => ({
+const textOf = (key: SketchKey): string => Object.values({ ...key, bucket: key.bucket.getTime() }).join('\0');
+
+const keyOf = (row: Omit<SketchKey, 'grain'>, mask: number): SketchKey => ({
   publisher_id: row.publisher_id,
   grain: mask | dayBit,
   bucket: row.bucket,

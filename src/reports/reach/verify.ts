@@ -1,13 +1,14 @@
 import type pg from 'pg';
 import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import {
-  addChanges,
+  addPending,
+  addToAllMasks,
   type Change,
-  emptyChange,
+  type Changes,
+  changeOf,
   type PendingRow,
   pendingColumns,
   type SketchKey,
-  textOf,
 } from './compact.ts';
 import { mergeEncoded, type Sketch, usersOf } from './sketch.ts';
 
@@ -33,17 +34,16 @@ export async function verifyReach(
   days: readonly [from: string, to: string],
 ): Promise<{ compared: number; differences: Difference[] }> {
   const executor = client as Executor;
-  const stored = new Map<string, Change>();
-  const computed = new Map<string, Change>();
+  const [stored, computed]: [Changes, Changes] = [new Map(), new Map()];
+  const [pending, counted]: [Changes, Changes] = [new Map(), new Map()];
   await readEach<StoredRow>(executor, `select * from reach_sketches where ${inDays}`, days, (row) => {
-    const change = emptyChange(keyOfRow(row), row);
+    const change = changeOf(stored, keyOfRow(row), row.campaign_id);
     change.known = Number(row.known);
     change.unknown = Number(row.unknown);
     mergeEncoded(change.users, row.sketch);
-    stored.set(textOf(change.key), change);
   });
-  const pending = `select ${pendingColumns} from reach_pending where ${inDays} order by publisher_id, id`;
-  await readEach<PendingRow>(executor, pending, days, (row) => addChanges(stored, row));
+  const pendingSql = `select ${pendingColumns} from reach_pending where ${inDays} order by publisher_id, id`;
+  await readEach<PendingRow>(executor, pendingSql, days, (row) => addPending(pending, row));
   const events = `
 with ${ctes}
 select * from (
@@ -51,7 +51,9 @@ select * from (
     1 as weight, coalesce(users, '{}')::text[] as users, occurrences - coalesce(cardinality(users), 0) as unknown
   from zoned_events where kind = 'impression'
 ) as impressions where ${inDays}`;
-  await readEach<PendingRow>(executor, events, days, (row) => addChanges(computed, row));
+  await readEach<PendingRow>(executor, events, days, (row) => addPending(counted, row));
+  addToAllMasks(stored, pending);
+  addToAllMasks(computed, counted);
 
   const names = new Set([...stored.keys(), ...computed.keys()]);
   const differences = [...names].flatMap((name) => differenceOf(stored.get(name), computed.get(name)));

@@ -105,7 +105,7 @@ test('a user with many impressions counts once in each row and once in the total
 });
 
 test(
-  'rollups in any order, late events, erasures, emptied sessions and kills leave the same users as the raw rows',
+  'late events, erasures, emptied sessions and kills leave the same users as the raw rows',
   async () => {
     const random = createRandom();
     const users = Array.from({ length: 40 }, () => randomUUID());
@@ -226,7 +226,7 @@ test(
   timeLimit(60_000),
 );
 
-test('users by hour, in another time zone or with a custom attribute are counted from raw rows while these are stored', async () => {
+test('users by hour, in another time zone or by attribute are counted from raw rows while these are stored', async () => {
   const userKey = randomUUID();
   await store([impression({ atMs: noonMs, userKey, plan: 'gold' }), impression({ atMs: noonMs, plan: 'free' })]);
   await rollUpAll(t);

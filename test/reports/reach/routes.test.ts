@@ -87,7 +87,7 @@ test('without `metrics`, reports have the same columns as before', async () => {
   ]);
 });
 
-test('attributes and hours are counted from raw rows, and what cannot be counted is refused with a reason', async () => {
+test('attributes and hours are counted from raw rows, and other users are refused with a reason', async () => {
   expect((await activity({ plan: 'gold', metrics: 'reach' })).json().data.totals.reach).toBe(2);
   const byHour = (await activity({ aggregated_by: 'hour', metrics: 'reach' })).json().data;
   expect(byHour.rows.map(({ reach }: { reach: number }) => reach)).toEqual([1, 3]);
