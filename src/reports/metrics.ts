@@ -1,5 +1,4 @@
 import { type EventMetric, eventKinds, eventMetrics } from '../catalog/event-kinds.ts';
-import type { UserCount } from './reach/read.ts';
 
 /**
  * Metrics in reports (docs/reference/management.md#reports). A session is an answered fetch, and a filled session
@@ -28,6 +27,17 @@ export const metricNames: readonly MetricName[] = [...countNames, ...moneyMetric
 
 /** Booked revenue and unbilled amount in one currency, in millionths. */
 export type MoneySum = { currency: string; revenueMicros: number; unbilledMicros: number };
+
+/** Number of unique users, with their impressions. */
+export type UserCount = {
+  users: number;
+  /** Impressions of these users. */
+  impressions: number;
+  /** Impressions of unknown users, which are not in `users`. */
+  unknown: number;
+  /** Whether `users` is exact rather than an estimate. */
+  isExact: boolean;
+};
 
 /**
  * Values of all metrics. Amounts are in millionths of the currency. A value is NaN if the number of sessions is unknown

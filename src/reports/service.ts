@@ -9,14 +9,14 @@ import { createLimiter } from '../platform/lib/fair-limiter.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { problem } from '../platform/problem.ts';
 import { type ConvertedTotal, readConvertedTotal } from './converted.ts';
-import { type Metrics, sumOf, withoutSessions } from './metrics.ts';
+import { type Metrics, sumOf, type UserCount, withoutSessions } from './metrics.ts';
 import { type Explored, type ExploreQuery, explore, exploreTop, type TopQuery } from './query/explore.ts';
 import { queryActivity } from './query/query.ts';
 import { type ReadOptions, readConsistently, tooLarge } from './query/read-only.ts';
 import { type ActivityParameters, dateIn, maxDays, readActivity } from './query/request.ts';
 import { addsUpSessions, sourceOf } from './query/source.ts';
 import type { ActivityQuery, ActivityRow, ReportRequest } from './query/types.ts';
-import { countUsersOf, noUsers, type UserCount, userKeyOf, userSourceOf } from './reach/read.ts';
+import { countUsersOf, noUsers, userKeyOf, userSourceOf } from './reach/read.ts';
 import { type Reconciliation, reconcile } from './reconcile/reconcile.ts';
 
 export type ActivityReport = ReportRequest & {

@@ -1,9 +1,8 @@
 import { csvCell } from '../platform/lib/csv.ts';
 import { fromMicros } from '../platform/money.ts';
-import { countNames, type Metrics, type MoneySum, withMoney } from './metrics.ts';
+import { countNames, type Metrics, type MoneySum, type UserCount, withMoney } from './metrics.ts';
 import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
-import type { UserCount } from './reach/read.ts';
 
 /**
  * Counts and rates in a response. Amounts are in currency units. A rate whose denominator is 0 is 0. NaN means that the

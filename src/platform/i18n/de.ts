@@ -955,11 +955,11 @@ export const de: Messages = {
     tooManyRows: 'Der Bericht hat mehr als {max, number} Zeilen. Wählen Sie weniger Tage oder filtern Sie.',
     noMetric: '„{name}“ ist keine Kennzahl.',
     reachUnknown:
-      'Die Reichweite lässt sich für diesen Bericht nicht ermitteln: Er ist nach einem eigenen Attribut gruppiert, oder ' +
-      'seine Rohdaten wurden gelöscht.',
+      'Die Reichweite lässt sich für diesen Bericht nicht ermitteln. Er ist nach einem eigenen Attribut gruppiert, ' +
+      'oder seine Rohdaten wurden gelöscht.',
     reachNotSketched:
-      'Die Reichweite lässt sich für diesen Zeitraum nicht ermitteln: Er beginnt vor ihrer Erfassung, oder nach einem ' +
-      'eigenen Attribut wird gefiltert.',
+      'Die Reichweite lässt sich für diesen Zeitraum nicht ermitteln. Er beginnt vor ihrer Erfassung, oder der ' +
+      'Bericht ist nach einem eigenen Attribut gefiltert.',
     reachTooLarge: 'Der Bericht hat zu viele Nutzer. Wählen Sie weniger Tage oder Dimensionen.',
     tooManyValues: 'Der Bericht hat mehr als {max, number} Werte. Wählen Sie weniger Tage oder filtern Sie.',
     reportSlow: 'Der Bericht dauert zu lange. Wählen Sie weniger Tage oder Dimensionen.',
@@ -2962,9 +2962,9 @@ export const de: Messages = {
       'Gefüllte Sitzungen geteilt durch Sitzungen. Nicht verfügbar nach Angebot, Kampagne oder Werbetreibendem.',
     impressions: 'Wie oft Nutzer ein Angebot gesehen haben.',
     reach:
-      'Nutzer, die ein Angebot gesehen haben. Ein Nutzer zählt in jeder Zeile einmal und in der Summe einmal. Die Zeilen ' +
-      'lassen sich also nicht addieren. Impressions ohne Nutzer-ID fehlen. Die Zahl stammt aus einem Sketch, zu dem es ' +
-      'keine Zeilen gibt.',
+      'Nutzer, die ein Angebot gesehen haben. Ein Nutzer zählt in jeder Zeile einmal und in der Summe einmal. Die ' +
+      'Zeilen lassen sich also nicht addieren. Impressions ohne Nutzer-ID fehlen. Zu dieser Zahl gibt es keine ' +
+      'einzelnen Zeilen, denn sie stammt aus einer Stichprobe.',
     frequency: 'Impressions je Nutzer.',
     clicks: 'Klicks auf Links in Angeboten.',
     ctr: 'Klickrate: Klicks geteilt durch Impressions.',
@@ -3292,11 +3292,13 @@ export const de: Messages = {
     '365d': 'Letzte 12 Monate',
   },
   reach: {
+    title: 'Reichweite und Häufigkeit',
     lead: 'Nutzer, die ein Angebot gesehen haben, {days}.',
     exact: 'Genaue Zahl der Nutzer.',
     estimated: 'Geschätzte Zahl der Nutzer mit einem Fehler unter 2 %.',
     unknown:
-      '{impressions, plural, one {# Impression ohne Nutzer-ID ist} other {{impressions, number} Impressions ohne Nutzer-ID sind}} nicht enthalten.',
+      '{impressions, plural, one {# Impression ohne Nutzer-ID ist} other {{impressions, number} Impressions ohne ' +
+      'Nutzer-ID sind}} nicht enthalten.',
     unknownImpressions: 'Impressions ohne Nutzer-ID',
     notByHour: 'Nutzer werden je Tag gezählt. Für Stunden gibt es daher keine Reichweite.',
     notCutOff: 'Der heutige Tag läuft noch. Die Reichweite wird daher nicht verglichen.',

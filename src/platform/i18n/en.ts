@@ -3059,11 +3059,13 @@ export const en = {
     '365d': 'Last 12 months',
   },
   reach: {
+    title: 'Reach and frequency',
     lead: 'Unique users who saw an offer, {days}.',
     exact: 'Exact number of users.',
     estimated: 'Estimated number of users, with an error below 2%.',
     unknown:
-      '{impressions, plural, one {# impression without a user ID is} other {{impressions, number} impressions without a user ID are}} not included.',
+      '{impressions, plural, one {# impression without a user ID is} other {{impressions, number} impressions ' +
+      'without a user ID are}} not included.',
     unknownImpressions: 'Impressions without user ID',
     notByHour: 'Users are counted by day, so hours have no reach.',
     notCutOff: 'Today is not over, so reach has no comparison.',

@@ -13,18 +13,11 @@ import {
   moneySumsSql,
   sumOf,
   sumSql,
+  type UserCount,
   withMoney,
   withoutSessions,
 } from '../metrics.ts';
-import {
-  countUsersOf,
-  hasSketches,
-  noUsers,
-  type ReadOptions,
-  type UserCount,
-  type UsersOf,
-  userKeyOf,
-} from '../reach/read.ts';
+import { countUsersOf, hasSketches, noUsers, type ReadOptions, type UsersOf, userKeyOf } from '../reach/read.ts';
 import { groupSql, groupTextSql, isIdDimension, moneyOf, parseText, queryActivity, readRange } from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { groupReader, type Line, readLines } from './row-lines.ts';

@@ -66,11 +66,11 @@ async function reachFragment(
     );
     if (frequency.users === 0 && frequency.unknown === 0) return { fragment: nothing };
     const body = html`${tiles(frequency)}${distribution(frequency)}${overlaps(overlap, of, names)}`;
-    return { fragment: card(t('metrics.reach'), body, { lead: t('reach.lead', { days: rangeText(periods.days) }) }) };
+    return { fragment: card(t('reach.title'), body, { lead: t('reach.lead', { days: rangeText(periods.days) }) }) };
   } catch (err) {
     if (err instanceof AppError && err.status === 400) {
       const text = wordProblem(err.details?.[0]?.message ?? err.problem);
-      return { fragment: card(t('metrics.reach'), html`<p class="hint">${text}</p>`) };
+      return { fragment: card(t('reach.title'), html`<p class="hint">${text}</p>`) };
     }
     throw err;
   }

@@ -25,16 +25,21 @@ const allDimensions = 15;
 /** Maximum number of pending rows and of their users per transaction, so that a transaction takes a moment only. */
 const [maxRows, maxPendingUsers] = [10_000, 20_000];
 
-/** Row of `reach_pending`. */
-export type PendingRow = {
+/** Day and dimensions of a sketch. Dimensions that it does not have are empty or 0. */
+export type SketchKey = {
   publisher_id: number;
+  grain: number;
   bucket: Date;
   placement: string;
   offer_id: number;
-  campaign_id: number;
   country: string;
   device: string;
   os: string;
+};
+
+/** Row of `reach_pending`. */
+export type PendingRow = Omit<SketchKey, 'grain'> & {
+  campaign_id: number;
   weight: number;
   users: string[];
   unknown: string;
@@ -43,13 +48,6 @@ export type PendingRow = {
 /** SQL for the columns of a `PendingRow`. */
 export const pendingColumns = `publisher_id, bucket, placement, offer_id, campaign_id, country, device, os, weight,
   users::text[] as users, unknown`;
-
-export type SketchKey = Pick<
-  PendingRow,
-  'publisher_id' | 'bucket' | 'placement' | 'offer_id' | 'country' | 'device' | 'os'
-> & {
-  grain: number;
-};
 
 /** Changes of a row of `reach_sketches`. */
 export type Change = { key: SketchKey; campaignId: number; known: number; unknown: number; users: Sketch };

@@ -2,7 +2,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { problem } from '../../platform/problem.ts';
-import { dimensionNames } from '../metrics.ts';
+import { dimensionNames, type UserCount } from '../metrics.ts';
 import { groupSql, readRange, type TimeRange } from '../query/query.ts';
 import { tooLarge } from '../query/read-only.ts';
 import { filterSql, impressionsSql } from '../query/source.ts';
@@ -21,17 +21,6 @@ import {
   type Sketch,
   shareOf,
 } from './sketch.ts';
-
-/** Number of unique users, with their impressions. */
-export type UserCount = {
-  users: number;
-  /** Impressions of these users. */
-  impressions: number;
-  /** Impressions of unknown users, which are not in `users`. */
-  unknown: number;
-  /** Whether `users` is exact rather than an estimate. */
-  isExact: boolean;
-};
 
 export const noUsers: UserCount = Object.freeze({ users: 0, impressions: 0, unknown: 0, isExact: true });
 

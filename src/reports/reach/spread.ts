@@ -1,8 +1,9 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { problem } from '../../platform/problem.ts';
+import type { UserCount } from '../metrics.ts';
 import type { ActivityQuery } from '../query/types.ts';
-import { hasSketches, readUsers, type UserCount, userCountOf } from './read.ts';
+import { hasSketches, readUsers, userCountOf } from './read.ts';
 import { type Sketch, shareOf, usersOf } from './sketch.ts';
 
 /** Estimated number of users. The true number is within `margin` with a probability of 95%. */

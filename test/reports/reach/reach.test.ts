@@ -4,9 +4,10 @@ import { eraseSessions } from '../../../src/offers/fetch/user-data.ts';
 import { emptySessions } from '../../../src/offers/sessions.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { dayMs, dayOf, minuteMs } from '../../../src/platform/lib/time.ts';
+import type { UserCount } from '../../../src/reports/metrics.ts';
 import type { ActivityQuery } from '../../../src/reports/query/types.ts';
 import { compactReach } from '../../../src/reports/reach/compact.ts';
-import { countUsersOf, type UserCount, userKeyOf, userSourceOf } from '../../../src/reports/reach/read.ts';
+import { countUsersOf, userKeyOf, userSourceOf } from '../../../src/reports/reach/read.ts';
 import { countFrequency, countOverlap } from '../../../src/reports/reach/spread.ts';
 import { rebucketNext } from '../../../src/reports/rollup/rebucket.ts';
 import { rollUp } from '../../../src/reports/rollup/roll-up.ts';
@@ -226,7 +227,7 @@ test(
   timeLimit(60_000),
 );
 
-test('users by hour, in another time zone or by attribute are counted from raw rows while these are stored', async () => {
+test('users by hour, in another time zone or by attribute are counted from stored raw rows', async () => {
   const userKey = randomUUID();
   await store([impression({ atMs: noonMs, userKey, plan: 'gold' }), impression({ atMs: noonMs, plan: 'free' })]);
   await rollUpAll(t);
