@@ -44,8 +44,8 @@ async function reachFragment(
   { catalog, now, reports }: ReachPageDeps,
   { request, publisher }: PublisherContext,
 ): Promise<PageResult> {
-  const asked = readState(request.query as Record<string, unknown>);
-  const state: ExplorerState = { ...asked, by: 'time', also: [], interval: 'day', compare: 'none' };
+  const urlState = readState(request.query as Record<string, unknown>);
+  const state: ExplorerState = { ...urlState, by: 'time', also: [], interval: 'day', compare: 'none' };
   const names = namesOf(catalog.current(), publisher);
   const nowMs = now();
   try {
@@ -131,8 +131,8 @@ function distribution({ distribution: parts, users: all, isExact }: Frequency): 
 
 /** Renders the users who saw two campaigns. For a single campaign, its share of the users who saw the other one. */
 function overlaps({ campaigns, pairs }: Overlap, of: number | null, names: Names): Html {
-  const shown = pairs.filter(({ users }) => users > 0).slice(0, maxOverlaps);
-  if (shown.length === 0) return nothing;
+  const overlapping = pairs.filter(({ users }) => users > 0).slice(0, maxOverlaps);
+  if (overlapping.length === 0) return nothing;
   const usersOf = new Map(campaigns.map(({ campaign, users }) => [campaign, users]));
   const nameOf = (campaign: number): string => valueText(names, 'campaign', String(campaign));
   const shareOf = (users: number, campaign: number): string =>
@@ -154,7 +154,7 @@ function overlaps({ campaigns, pairs }: Overlap, of: number | null, names: Names
         { text: of === null ? t('reach.shareOfFirst') : t('reach.shareOfThis'), numeric: true },
         { text: of === null ? t('reach.shareOfSecond') : t('reach.shareOfOther'), numeric: true },
       ],
-      shown.map((pair) => {
+      overlapping.map((pair) => {
         const [first, second] = pair.campaigns;
         return [
           ...(of === null ? [nameOf(first), nameOf(second)] : [nameOf(second), count(usersOf.get(second) ?? 0)]),

@@ -50,7 +50,15 @@ export const pendingColumns = `publisher_id, bucket, placement, offer_id, campai
   users::text[] as users, unknown`;
 
 /** Changes of a row of `reach_sketches`. */
-export type Change = { key: SketchKey; campaignId: number; known: number; unknown: number; users: Sketch };
+export type Change = {
+  key: SketchKey;
+  campaignId: number;
+  /** Impressions of known users. */
+  impressions: number;
+  /** Impressions of unknown users. */
+  unknown: number;
+  users: Sketch;
+};
 
 /** Changes of sketches, by their key as text. */
 export type Changes = Map<string, Change>;
@@ -82,10 +90,10 @@ async function compactSome(executor: Executor): Promise<boolean> {
         ) as summed where before < ${maxPendingUsers}
       ) returning ${pendingColumns}`,
   });
-  const taken: Changes = new Map();
-  for (const row of rows) addPending(taken, row);
+  const pending: Changes = new Map();
+  for (const row of rows) addPending(pending, row);
   const changes: Changes = new Map();
-  addToAllMasks(changes, taken);
+  addToAllMasks(changes, pending);
   if (rows.length > 0) await applyChanges(executor, [...changes.values()]);
   return rows.length > 0;
 }
@@ -95,17 +103,17 @@ export function addPending(changes: Changes, row: PendingRow): void {
   const hashes = row.users.map(hashOfKey);
   const { campaign_id: campaignId, weight } = row;
   const change = changeOf(changes, keyOf(row, allDimensions), campaignId);
-  change.known += weight * hashes.length;
+  change.impressions += weight * hashes.length;
   change.unknown += Number(row.unknown);
   for (const hash of hashes) addImpressions(change.users, hash, weight);
 }
 
 /** Adds changes of sketches with all dimensions to those of every stored combination of dimensions. */
 export function addToAllMasks(changes: Changes, added: Changes): void {
-  for (const { key, campaignId, known, unknown, users } of added.values())
+  for (const { key, campaignId, impressions, unknown, users } of added.values())
     for (const mask of sketchMasks) {
       const change = changeOf(changes, keyOf(key, mask), mask & dimensionBits.campaign ? campaignId : 0);
-      change.known += known;
+      change.impressions += impressions;
       change.unknown += unknown;
       mergeSketch(change.users, users);
     }
@@ -113,7 +121,7 @@ export function addToAllMasks(changes: Changes, added: Changes): void {
 
 /** Returns the changes of a sketch, which are empty at first. */
 export const changeOf = (changes: Changes, key: SketchKey, campaignId: number): Change =>
-  getOrInsert(changes, textOf(key), () => ({ key, campaignId, known: 0, unknown: 0, users: createSketch() }));
+  getOrInsert(changes, textOf(key), () => ({ key, campaignId, impressions: 0, unknown: 0, users: createSketch() }));
 
 const textOf = (key: SketchKey): string => Object.values({ ...key, bucket: key.bucket.getTime() }).join('\0');
 
@@ -156,25 +164,25 @@ where to_regclass('reach_sketches_p' || to_char(month at time zone 'UTC', 'YYYYM
 async function applyChanges(executor: Executor, changes: readonly Change[]): Promise<void> {
   await executor.query("set local timezone = 'UTC'");
   await executor.query(partitionsSql, [timestamps(changes, ({ key }) => key.bucket.getTime())]);
-  const { rows } = await executor.query<{ position: string; known: string; unknown: string; sketch: Buffer }>(
-    `select position, kept.known, kept.unknown, kept.sketch
+  const { rows } = await executor.query<{ position: string; impressions: string; unknown: string; sketch: Buffer }>(
+    `select position, kept.known as impressions, kept.unknown, kept.sketch
     from ${keysSql} with ordinality as changed (${keyColumns}, position)
     join reach_sketches kept using (${keyColumns})`,
     keyValues(changes),
   );
   const pause = createPauses();
-  for (const { position, known, unknown, sketch } of rows) {
+  for (const { position, impressions, unknown, sketch } of rows) {
     const change = changes[Number(position) - 1] as Change;
-    change.known += Number(known);
+    change.impressions += Number(impressions);
     change.unknown += Number(unknown);
     mergeEncoded(change.users, sketch);
-    await pause(sketch);
+    await pause(sketch.length);
   }
   const sketches: Buffer[] = [];
   for (const { users } of changes) {
     const sketch = encodeSketch(users);
     sketches.push(sketch);
-    await pause(sketch);
+    await pause(sketch.length);
   }
   await executor.query(
     `insert into reach_sketches (${keyColumns}, campaign_id, known, unknown, users, sketch)
@@ -187,7 +195,7 @@ async function applyChanges(executor: Executor, changes: readonly Change[]): Pro
     [
       ...keyValues(changes),
       integers(changes, ({ campaignId }) => campaignId),
-      bigints(changes, ({ known }) => known),
+      bigints(changes, ({ impressions }) => impressions),
       bigints(changes, ({ unknown }) => unknown),
       bigints(changes, ({ users }) => countUsers(users)),
       byteas(sketches, (sketch) => sketch),

@@ -89,11 +89,11 @@ export async function countUsersOf(
 }
 
 /** Users in memory, with the number of impressions of all users. */
-export type Users = { sketch: Sketch; known: number; unknown: number };
+export type Users = { sketch: Sketch; impressions: number; unknown: number };
 
-export const userCountOf = ({ sketch, known, unknown }: Users): UserCount => ({
+export const userCountOf = ({ sketch, impressions, unknown }: Users): UserCount => ({
   users: countUsers(sketch),
-  impressions: known,
+  impressions,
   unknown,
   isExact: shareOf(sketch) === 1,
 });
@@ -106,7 +106,7 @@ const maxBytes = 64_000_000;
  */
 const readFactor = 8;
 
-type SketchRow = Record<string, unknown> & { start_s: number; known: string; unknown: string; size: number };
+type SketchRow = Record<string, unknown> & { start_s: number; impressions: string; unknown: string; size: number };
 
 export type ReadOptions = {
   grouping: Grouping;
@@ -139,9 +139,9 @@ export async function readUsers(
   const pause = createPauses();
   for (const row of await readSketches(executor, query, { range, grouping }))
     for (const users of targetsOf(row)) {
-      addCounts(users, Number(row.known), Number(row.unknown));
+      addCounts(users, Number(row.impressions), Number(row.unknown));
       mergeEncoded(users.sketch, row.sketch as Buffer, row.size);
-      await pause(row.sketch as Buffer);
+      await pause((row.sketch as Buffer).length);
     }
   for (const row of await readPending(executor, query, range)) {
     const keys = row.users as string[];
@@ -149,15 +149,16 @@ export async function readUsers(
     for (const users of targetsOf(row)) {
       addCounts(users, weight * keys.length, Number(row.unknown));
       for (const key of keys) addImpressions(users.sketch, hashOfKey(key), weight);
+      await pause(keys.length * 16);
     }
   }
   return { groups, total };
 }
 
-const createUsers = (): Users => ({ sketch: createSketch(), known: 0, unknown: 0 });
+const createUsers = (): Users => ({ sketch: createSketch(), impressions: 0, unknown: 0 });
 
-function addCounts(users: Users, known: number, unknown: number): void {
-  users.known += known;
+function addCounts(users: Users, impressions: number, unknown: number): void {
+  users.impressions += impressions;
   users.unknown += unknown;
 }
 
@@ -191,7 +192,7 @@ async function readSketches(
   const partition = positions.length === 0 ? '' : `partition by ${positions.join(', ')}`;
   const sources = `
 with matched as (
-  select ${[slotSql, ...groupColumns(query)].join(', ')}, known, unknown, users, sketch from reach_sketches
+  select ${[slotSql, ...groupColumns(query)].join(', ')}, known as impressions, unknown, users, sketch from reach_sketches
   where publisher_id = $1 and grain = ${maskOf(query) | dayBit} and bucket >= $2 and bucket < $3
     ${filterSql(query, bind)}
 ),
@@ -206,22 +207,32 @@ cut as (
   );
   if ((sizes[0]?.bytes ?? 0) > maxBytes) throw tooLarge(problem('reachTooLarge'));
   const { rows } = await executor.query<SketchRow>(
-    `${sources} select ${['start_s', ...query.groupBy.map((_, index) => `group_${index}`)].join(', ')}, known, unknown,
+    `${sources} select ${['start_s', ...query.groupBy.map((_, index) => `group_${index}`)].join(', ')}, impressions, unknown,
       octet_length(sketch) as size, ${firstUsersSql('sketch', 'first_users')} as sketch from cut`,
     values,
   );
   return rows;
 }
 
+/** Maximum number of impressions that are not in sketches yet. There are only more if no worker has run for long. */
+const maxPending = 1_000_000;
+
 /** Reads the users that are not in sketches yet. */
 async function readPending(executor: Executor, query: ActivityQuery, range: TimeRange): Promise<SketchRow[]> {
   const values: unknown[] = [query.publisherId, range.start, range.end, query.aggregatedBy, range.zone];
   const bind = (value: unknown): string => `$${values.push(value)}`;
-  const { rows } = await executor.query<SketchRow>(
-    `select ${[slotSql, ...groupColumns(query)].join(', ')}, weight, users::text[] as users, unknown from reach_pending
-    where publisher_id = $1 and bucket >= $2 and bucket < $3${filterSql(query, bind)}`,
+  const matched = `with matched as (
+    select ${[slotSql, ...groupColumns(query)].join(', ')}, weight, users, unknown from reach_pending
+    where publisher_id = $1 and bucket >= $2 and bucket < $3${filterSql(query, bind)}
+  )`;
+  const { rows: counts } = await executor.query<{ users: number }>(
+    `${matched} select coalesce(sum(cardinality(users)), 0)::float8 as users from matched`,
     values,
   );
+  if ((counts[0]?.users ?? 0) > maxPending) throw tooLarge(problem('reachTooLarge'));
+  const groups = query.groupBy.map((_, index) => `group_${index}`);
+  const columns = ['start_s', ...groups, 'weight', 'users::text[] as users', 'unknown'];
+  const { rows } = await executor.query<SketchRow>(`${matched} select ${columns.join(', ')} from matched`, values);
   return rows;
 }
 
@@ -241,7 +252,7 @@ async function countRawUsers(
   const isTotal = positions.length === 0 ? 'true' : `grouping(${positions[0]}) = 1`;
   const { rows } = await executor.query<SketchRow>(
     `select ${[...positions, isTotal].join(', ')} as is_total,
-      count(distinct user_key)::float8 as users, count(user_key)::float8 as known,
+      count(distinct user_key)::float8 as users, count(user_key)::float8 as impressions,
       (count(*) - count(user_key))::float8 as unknown
     from (
       select ${[slotSql, ...groupColumns(query)].join(', ')}, user_key
@@ -253,8 +264,8 @@ async function countRawUsers(
   const groups = new Map<string, UserCount>();
   let total = noUsers;
   for (const row of rows) {
-    const { known, unknown, users, start_s: startS } = row;
-    const count = { users: Number(users), impressions: Number(known), unknown: Number(unknown), isExact: true };
+    const { impressions, unknown, users, start_s: startS } = row;
+    const count = { users: Number(users), impressions: Number(impressions), unknown: Number(unknown), isExact: true };
     if (row.is_total === true) total = count;
     const group = query.groupBy.map((_, index) => row[`group_${index}`] as string | number);
     if (row.is_total !== true || positions.length === 0)

@@ -3,8 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 /*
  * A sketch holds a sample of users with the number of their impressions. Users are sampled by hash: the sketch contains
  * all users whose hash is below its limit. Up to `maxUsers` users the limit is the highest one, so the sketch is exact.
- * Beyond that, the limit falls to the next hash, which is the k-minimum-values method of Bar-Yossef et al. (2002), as
- * in the theta sketches of Apache DataSketches. Its relative standard error is 1 / sqrt(maxUsers), or 0.6%.
+ * Beyond that, the limit falls to the next hash. This is the k-minimum-values method, as in the theta sketches of
+ * Apache DataSketches. Its relative standard error is 1 / sqrt(maxUsers), or 0.6%.
  *
  * Impressions of a user in the sample are never lost, because the limit only falls. Sketches can therefore be merged in
  * any order, and impressions can be subtracted again. A user without impressions is no longer in the sketch.
@@ -44,10 +44,10 @@ export const hashOfKey = (userKey: string): number => Number.parseInt(userKey.sl
 const bytesPerTurn = 65_536;
 
 /** Returns a function that lets other work run each time when enough bytes of sketches were processed. */
-export function createPauses(): (bytes: Buffer) => Promise<void> | null {
+export function createPauses(): (bytes: number) => Promise<void> | null {
   let sinceLast = 0;
-  return ({ length }) => {
-    sinceLast += length;
+  return (bytes) => {
+    sinceLast += bytes;
     if (sinceLast < bytesPerTurn) return null;
     sinceLast = 0;
     return setImmediate();

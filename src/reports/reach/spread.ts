@@ -82,13 +82,13 @@ export async function countOverlap(
     })),
   );
   const sorted = pairs.filter(({ users }) => users > 0 || of === null).sort((a, b) => b.users - a.users);
-  const kept = of === null ? sorted : sorted.slice(0, limit);
-  const named = new Set([...kept.flatMap(({ campaigns }) => campaigns), ...(of === null ? [] : [of])]);
+  const closest = of === null ? sorted : sorted.slice(0, limit);
+  const listedIds = new Set([...closest.flatMap(({ campaigns }) => campaigns), ...(of === null ? [] : [of])]);
   return {
     campaigns: compared
-      .filter(({ campaign }) => of === null || named.has(campaign))
+      .filter(({ campaign }) => of === null || listedIds.has(campaign))
       .map(({ campaign, count: { users, isExact } }) => ({ campaign, users, isExact })),
-    pairs: kept,
+    pairs: closest,
   };
 }
 

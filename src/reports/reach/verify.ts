@@ -26,11 +26,11 @@ type StoredRow = SketchKey & Record<'known' | 'unknown', string> & { campaign_id
 /**
  * Compares the sketches of a range of UTC days with sketches that are computed from the raw rows. A sketch equals them
  * if it contains the same users with the same impressions, as far as both samples reach.
- * @param ctes common table expressions with the events of the days as `zoned_events`
+ * @param eventsCtes common table expressions with the events of the days as `zoned_events`
  */
 export async function verifyReach(
   client: pg.ClientBase,
-  ctes: string,
+  eventsCtes: string,
   days: readonly [from: string, to: string],
 ): Promise<{ compared: number; differences: Difference[] }> {
   const executor = client as Executor;
@@ -38,14 +38,14 @@ export async function verifyReach(
   const [pending, counted]: [Changes, Changes] = [new Map(), new Map()];
   await readEach<StoredRow>(executor, `select * from reach_sketches where ${inDays}`, days, (row) => {
     const change = changeOf(stored, keyOfRow(row), row.campaign_id);
-    change.known = Number(row.known);
+    change.impressions = Number(row.known);
     change.unknown = Number(row.unknown);
     mergeEncoded(change.users, row.sketch);
   });
   const pendingSql = `select ${pendingColumns} from reach_pending where ${inDays} order by publisher_id, id`;
   await readEach<PendingRow>(executor, pendingSql, days, (row) => addPending(pending, row));
   const events = `
-with ${ctes}
+with ${eventsCtes}
 select * from (
   select publisher_id, date_trunc('day', at, zone) as bucket, placement, offer_id, campaign_id, country, device, os,
     1 as weight, coalesce(users, '{}')::text[] as users, occurrences - coalesce(cardinality(users), 0) as unknown
@@ -82,7 +82,7 @@ const keyOfRow = ({ publisher_id, grain, bucket, placement, offer_id, country, d
 
 function differenceOf(stored: Change | undefined, computed: Change | undefined): Difference[] {
   const { key } = (stored ?? computed) as Change;
-  const differences = (['known', 'unknown'] as const).flatMap((name) => {
+  const differences = (['impressions', 'unknown'] as const).flatMap((name) => {
     const [a, b] = [stored?.[name] ?? 0, computed?.[name] ?? 0];
     return a === b ? [] : [`${name}: ${a} → ${b}`];
   });

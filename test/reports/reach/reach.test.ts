@@ -152,11 +152,11 @@ test(
     await rollUpAll(t);
     await compactReach(t.pool);
     expect(await unequal()).toEqual([]);
-    const known = all.filter(({ userKey }) => userKey !== null);
+    const identified = all.filter(({ userKey }) => userKey !== null);
     expect(await total()).toEqual({
-      users: new Set(known.map(({ userKey }) => userKey)).size,
-      impressions: known.length,
-      unknown: all.length - known.length,
+      users: new Set(identified.map(({ userKey }) => userKey)).size,
+      impressions: identified.length,
+      unknown: all.length - identified.length,
       isExact: true,
     });
     for (const groupBy of [['placement'], ['campaign'], ['offer', 'country'], ['device', 'os', 'placement']] as const)

@@ -72,10 +72,10 @@ test('subtracting all impressions of a user removes the user', () => {
   const before = countUsers(sketch);
   const inSample = [...usersOf(sketch)];
   for (const [hash, impressions] of inSample.slice(0, 100)) addImpressions(sketch, hash, -impressions);
-  const kept = createSketch();
-  mergeEncoded(kept, encodeSketch(sketch));
-  expect(inSample.slice(0, 100).filter(([hash]) => usersOf(kept).has(hash))).toEqual([]);
-  expect(countUsers(kept)).toBeLessThan(before);
+  const stored = createSketch();
+  mergeEncoded(stored, encodeSketch(sketch));
+  expect(inSample.slice(0, 100).filter(([hash]) => usersOf(stored).has(hash))).toEqual([]);
+  expect(countUsers(stored)).toBeLessThan(before);
 });
 
 test('the hash is taken from the end of the user key, because all keys begin with the same bytes', () => {
