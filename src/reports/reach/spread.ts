@@ -7,7 +7,7 @@ import { hasSketches, readUsers, userCountOf } from './read.ts';
 import { type Sketch, shareOf, usersOf } from './sketch.ts';
 
 /** Estimated number of users. The true number is within `margin` with a probability of 95%. */
-export type Estimate = { users: number; margin: number };
+type Estimate = { users: number; margin: number };
 
 /** Users by their number of impressions. The last number also stands for all higher ones. */
 export type Frequency = UserCount & { distribution: readonly (Estimate & { impressions: number })[] };

@@ -26,11 +26,11 @@ type StoredRow = SketchKey & Record<'known' | 'unknown', string> & { campaign_id
 /**
  * Compares the sketches of a range of UTC days with sketches that are computed from the raw rows. A sketch equals them
  * if it contains the same users with the same impressions, as far as both samples reach.
- * @param eventsCtes common table expressions with the events of the days as `zoned_events`
+ * @param eventsSql common table expressions with the events of the days as `zoned_events`
  */
 export async function verifyReach(
   client: pg.ClientBase,
-  eventsCtes: string,
+  eventsSql: string,
   days: readonly [from: string, to: string],
 ): Promise<{ compared: number; differences: Difference[] }> {
   const executor = client as Executor;
@@ -45,7 +45,7 @@ export async function verifyReach(
   const pendingSql = `select ${pendingColumns} from reach_pending where ${inDays} order by publisher_id, id`;
   await readEach<PendingRow>(executor, pendingSql, days, (row) => addPending(pending, row));
   const events = `
-with ${eventsCtes}
+with ${eventsSql}
 select * from (
   select publisher_id, date_trunc('day', at, zone) as bucket, placement, offer_id, campaign_id, country, device, os,
     1 as weight, coalesce(users, '{}')::text[] as users, occurrences - coalesce(cardinality(users), 0) as unknown
