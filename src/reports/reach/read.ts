@@ -192,7 +192,8 @@ async function readSketches(
   const partition = positions.length === 0 ? '' : `partition by ${positions.join(', ')}`;
   const sources = `
 with matched as (
-  select ${[slotSql, ...groupColumns(query)].join(', ')}, known as impressions, unknown, users, sketch from reach_sketches
+  select ${[slotSql, ...groupColumns(query)].join(', ')}, known as impressions, unknown, users, sketch
+  from reach_sketches
   where publisher_id = $1 and grain = ${maskOf(query) | dayBit} and bucket >= $2 and bucket < $3
     ${filterSql(query, bind)}
 ),
@@ -207,8 +208,8 @@ cut as (
   );
   if ((sizes[0]?.bytes ?? 0) > maxBytes) throw tooLarge(problem('reachTooLarge'));
   const { rows } = await executor.query<SketchRow>(
-    `${sources} select ${['start_s', ...query.groupBy.map((_, index) => `group_${index}`)].join(', ')}, impressions, unknown,
-      octet_length(sketch) as size, ${firstUsersSql('sketch', 'first_users')} as sketch from cut`,
+    `${sources} select ${['start_s', ...query.groupBy.map((_, index) => `group_${index}`)].join(', ')},
+      impressions, unknown, octet_length(sketch) as size, ${firstUsersSql('sketch', 'first_users')} as sketch from cut`,
     values,
   );
   return rows;
