@@ -247,7 +247,7 @@ export const tables: Record<string, Ownership> = {
   webhook_endpoints: { owner: 'webhooks', readers: { demo: "the demo's receiver verifies with its own secret" } },
   ...owned('reports', [
     ...['custom_rollup_money', 'minute_money'],
-    ...['custom_rollups', 'custom_values', 'minute_rollups', 'report_schedules'],
+    ...['custom_rollups', 'custom_values', 'minute_rollups', 'reach_pending', 'reach_sketches', 'report_schedules'],
     ...['rollup_publishers', 'rollups', 'saved_reports'],
   ]),
   reconciliation: { owner: 'reports', readers: { 'data-files': reconciled } },

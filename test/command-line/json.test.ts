@@ -72,6 +72,7 @@ const calls: Record<string, string> = {
   resume: 'offer 1',
   explain: '--placement checkout',
   story: 'SESSION',
+  'reports reach': '',
   'landing-pages': '',
   'audiences create': 'people',
   'audiences import': 'people FOLDER/users.csv',

@@ -1008,6 +1008,14 @@ export const de: Messages = {
     placementNoName: 'Ignoriert: Der Name muss Text mit 1 bis {max, number} Zeichen sein.',
     placementMembers: 'Andere Felder als {names} werden ignoriert.',
     tooManyRows: 'Der Bericht hat mehr als {max, number} Zeilen. Wählen Sie weniger Tage oder filtern Sie.',
+    noMetric: '„{name}“ ist keine Kennzahl.',
+    reachUnknown:
+      'Die Reichweite lässt sich für diesen Bericht nicht ermitteln. Er ist nach einem eigenen Attribut gruppiert, ' +
+      'oder seine Rohdaten wurden gelöscht.',
+    reachNotSketched:
+      'Die Reichweite lässt sich für diesen Zeitraum nicht ermitteln. Er beginnt vor ihrer Erfassung, oder der ' +
+      'Bericht ist nach einem eigenen Attribut gefiltert.',
+    reachTooLarge: 'Der Bericht hat zu viele Nutzer. Wählen Sie weniger Tage oder Dimensionen.',
     tooManyValues: 'Der Bericht hat mehr als {max, number} Werte. Wählen Sie weniger Tage oder filtern Sie.',
     reportSlow: 'Der Bericht dauert zu lange. Wählen Sie weniger Tage oder Dimensionen.',
     noDimension: '„{name}“ ist keine Dimension von Berichten.',
@@ -3063,6 +3071,11 @@ export const de: Messages = {
     fill_rate:
       'Gefüllte Sitzungen geteilt durch Sitzungen. Nicht verfügbar nach Angebot, Kampagne oder Werbetreibendem.',
     impressions: 'Wie oft Nutzer ein Angebot gesehen haben.',
+    reach:
+      'Nutzer, die ein Angebot gesehen haben. Ein Nutzer zählt in jeder Zeile einmal und in der Summe einmal. Die ' +
+      'Zeilen lassen sich also nicht addieren. Impressions ohne Nutzer-ID fehlen. Zu dieser Zahl gibt es keine ' +
+      'einzelnen Zeilen, denn sie stammt aus einer Stichprobe.',
+    frequency: 'Impressions je Nutzer.',
     clicks: 'Klicks auf Links in Angeboten.',
     ctr: 'Klickrate: Klicks geteilt durch Impressions.',
     conversions: 'Von Werbetreibenden gemeldete Käufe und andere Ziele, ohne stornierte.',
@@ -3082,6 +3095,8 @@ export const de: Messages = {
     filled_sessions: 'Gefüllte Sitzungen',
     fill_rate: 'Füllrate',
     impressions: 'Impressions',
+    reach: 'Reichweite',
+    frequency: 'Häufigkeit',
     clicks: 'Klicks',
     ctr: 'CTR',
     conversions: 'Conversions',
@@ -3395,6 +3410,36 @@ export const de: Messages = {
     month: 'Dieser Monat',
     'last-month': 'Letzter Monat',
     '365d': 'Letzte 12 Monate',
+  },
+  reach: {
+    title: 'Reichweite und Häufigkeit',
+    lead: 'Nutzer, die ein Angebot gesehen haben, {days}.',
+    exact: 'Genaue Zahl der Nutzer.',
+    estimated: 'Geschätzte Zahl der Nutzer mit einem Fehler unter 2 %.',
+    unknown:
+      '{impressions, plural, one {# Impression ohne Nutzer-ID ist} other {{impressions, number} Impressions ohne ' +
+      'Nutzer-ID sind}} nicht enthalten.',
+    unknownImpressions: 'Impressions ohne Nutzer-ID',
+    notByHour: 'Nutzer werden je Tag gezählt. Für Stunden gibt es daher keine Reichweite.',
+    notCutOff: 'Der heutige Tag läuft noch. Die Reichweite wird daher nicht verglichen.',
+    notByAttribute: 'Die Reichweite gibt es nicht nach eigenen Attributen.',
+    notSince: 'Für diesen Zeitraum gibt es keine Reichweite, weil er vor ihrer Erfassung beginnt.',
+    noUsers: 'Zu keiner Impression gab es eine Nutzer-ID.',
+    distribution: 'Nutzer nach Zahl der Impressions',
+    times: '{impressions, plural, one {{text} Impression} other {{text} Impressions}}',
+    impressionsPerUser: 'Impressions je Nutzer',
+    users: 'Nutzer',
+    share: 'Anteil an der Reichweite',
+    margin: 'Fehlerspanne',
+    marginHint: 'Die wahre Zahl liegt mit einer Wahrscheinlichkeit von 95 % innerhalb dieser Spanne.',
+    overlap: 'Überschneidung von Kampagnen',
+    overlapOf: 'Weitere Kampagnen, die Nutzer von {campaign} gesehen haben',
+    otherCampaign: 'Andere Kampagne',
+    both: 'Nutzer beider',
+    shareOfFirst: 'Anteil an der ersten',
+    shareOfSecond: 'Anteil an der zweiten',
+    shareOfThis: 'Anteil an dieser Kampagne',
+    shareOfOther: 'Anteil an der anderen',
   },
   reasons: {
     property_hour: 'Stunde',

@@ -922,6 +922,14 @@ export const en = {
     placementNoName: 'Ignored: the name must be text of 1 to {max, number} characters.',
     placementMembers: 'Fields other than {names} are ignored.',
     tooManyRows: 'The report has more than {max, number} rows. Select fewer days, or add filters.',
+    noMetric: '"{name}" is not a metric.',
+    reachUnknown:
+      'Unique users cannot be counted for this report. It is grouped by a custom attribute, or its raw rows were ' +
+      'deleted.',
+    reachNotSketched:
+      'Unique users cannot be counted for this range. It began before they were recorded, or it is filtered by a ' +
+      'custom attribute.',
+    reachTooLarge: 'The report counts too many unique users. Select fewer days or dimensions.',
     tooManyValues: 'The report has more than {max, number} values. Select fewer days, or add filters.',
     reportSlow: 'The report takes too long. Select fewer days or dimensions.',
     noDimension: '"{name}" is not a report dimension.',
@@ -2830,6 +2838,10 @@ export const en = {
     filled_sessions: 'Sessions with at least one offer.',
     fill_rate: 'Filled sessions divided by sessions. Not available by offer, campaign or advertiser.',
     impressions: 'How often users saw an offer.',
+    reach:
+      'Unique users who saw an offer. A user counts once in each row and once in the total, so rows do not add up. ' +
+      'Impressions without a user ID are left out. The number comes from a sketch, which has no rows to list.',
+    frequency: 'Impressions per unique user.',
     clicks: 'Clicks on offer links.',
     ctr: 'Click-through rate: clicks divided by impressions.',
     conversions: 'Purchases and other goals that advertisers reported, without cancelled ones.',
@@ -2848,6 +2860,8 @@ export const en = {
     filled_sessions: 'Filled sessions',
     fill_rate: 'Fill rate',
     impressions: 'Impressions',
+    reach: 'Reach',
+    frequency: 'Frequency',
     clicks: 'Clicks',
     ctr: 'CTR',
     conversions: 'Conversions',
@@ -3156,6 +3170,36 @@ export const en = {
     month: 'This month',
     'last-month': 'Last month',
     '365d': 'Last 12 months',
+  },
+  reach: {
+    title: 'Reach and frequency',
+    lead: 'Unique users who saw an offer, {days}.',
+    exact: 'Exact number of users.',
+    estimated: 'Estimated number of users, with an error below 2%.',
+    unknown:
+      '{impressions, plural, one {# impression without a user ID is} other {{impressions, number} impressions ' +
+      'without a user ID are}} not included.',
+    unknownImpressions: 'Impressions without user ID',
+    notByHour: 'Users are counted by day, so hours have no reach.',
+    notCutOff: 'Today is not over, so reach has no comparison.',
+    notByAttribute: 'Reach is not available by custom attribute.',
+    notSince: 'Reach is not available for this range, because it began before users were recorded.',
+    noUsers: 'No impression had a user ID.',
+    distribution: 'Users by number of impressions',
+    times: '{impressions, plural, one {{text} impression} other {{text} impressions}}',
+    impressionsPerUser: 'Impressions per user',
+    users: 'Users',
+    share: 'Share of reach',
+    margin: 'Margin of error',
+    marginHint: 'The true number is within this margin with a probability of 95%.',
+    overlap: 'Overlap of campaigns',
+    overlapOf: 'Other campaigns that users of {campaign} saw',
+    otherCampaign: 'Other campaign',
+    both: 'Users of both',
+    shareOfFirst: 'Share of the first',
+    shareOfSecond: 'Share of the second',
+    shareOfThis: 'Share of this campaign',
+    shareOfOther: 'Share of the other',
   },
   reasons: {
     property_hour: 'hour',
