@@ -57,6 +57,7 @@ export const tables: Record<string, Ownership> = {
       'catalog-admin': 'a campaign may name only audiences that exist',
     },
   },
+  ...owned('forecasts', ['forecasts']),
   ...owned('sources', ['segment_sources', 'source_events', 'source_moments']),
   ...owned('experiments', [
     ...['experiment_currencies', 'experiment_moments', 'experiment_money', 'experiment_outcomes'],
