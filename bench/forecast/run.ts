@@ -43,7 +43,8 @@ for (let seed = firstSeed; compared < count; seed++) {
   if (!isSmall) compared += 1;
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   process.stdout.write(
-    `${seed} ${isSmall ? 'SMALL ' : ''}${line.join(' · ')} | ${Math.round(tookMs)} ms of ${seconds} s | ${forecast.notes} | ${world.what}\n`,
+    `${seed} ${isSmall ? 'SMALL ' : ''}${line.join(' · ')} | ${Math.round(tookMs)} ms of ${seconds} s | ` +
+      `${forecast.notes} | ${world.what}\n`,
   );
 }
 
@@ -55,13 +56,14 @@ const rows = names.map((name) => {
   const errors = own.map(({ error }) => error).sort((a, b) => b - a);
   const worst = errors.slice(0, Math.ceil(errors.length / 20));
   const bias = Math.exp(median(own.map((result) => result.bias))) - 1;
-  return `| ${name} | ${percent(inside)} | ${percent(median(errors))} | ${percent(bias)} | ${worst.map(percent).join(', ')} |`;
+  const cells = [name, percent(inside), percent(median(errors)), percent(bias), worst.map(percent).join(', ')];
+  return `| ${cells.join(' | ')} |`;
 });
 const worstOf = [...results].filter(({ name }) => name === 'impressions').sort((a, b) => b.error - a.error)[0];
 const text = `# Forecasts
 
-${count} campaigns in simulated worlds, from seed ${firstSeed} (bench/forecast/world.ts): 150 to 1,000 sessions a day with
-weekdays, hours, growth, waves, noise and odd days; users who return and leave; 6 to 60 competing campaigns with
+${count} campaigns in simulated worlds, from seed ${firstSeed} (bench/forecast/world.ts): 150 to 1,000 sessions a
+day with weekdays, hours, growth, waves, noise and odd days; users who return and leave; 6 to 60 competitors with
 targeting, budgets, pacing and frequency caps; clicks that depend on the device and the position. Half of the campaigns
 are new, half are running. Decisions and rates come from the real decision engine and the real learner. Worlds in which
 the campaign gets fewer than ${leastImpressions} impressions are left out.
@@ -70,8 +72,8 @@ the campaign gets fewer than ${leastImpressions} impressions are left out.
 | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
 
-A forecast took ${Math.round(median(tooks))} ms (median), at most ${Math.round(Math.max(...tooks))} ms. Largest error of impressions:
-seed ${worstOf?.seed}, ${worstOf?.what}.
+A forecast took ${Math.round(median(tooks))} ms (median), at most ${Math.round(Math.max(...tooks))} ms. Largest error of
+impressions: seed ${worstOf?.seed}, ${worstOf?.what}.
 `;
 process.stdout.write(text);
 if (isWritten) writeFileSync('bench/results/forecast.md', text);

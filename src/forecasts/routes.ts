@@ -64,8 +64,8 @@ export async function forecastRoutes(app: App, { http, forecasts, campaigns }: R
     operationId: 'forecastCampaign',
     summary: 'Forecast a campaign',
     description:
-      'Forecasts the next 30 days of a campaign. A paused campaign is forecast as if it were resumed now. At most one ' +
-      'forecast per publisher is calculated at a time (429). Results are cached for up to 10 minutes.',
+      'Forecasts the next 30 days of a campaign. A paused campaign is forecast as if it were resumed now. At most ' +
+      'one forecast per publisher is calculated at a time (429). Results are cached for up to 10 minutes.',
     tags,
     params: Type.Object({ id: Type.String() }),
     querystring: publisherQuery,

@@ -4,7 +4,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { runInSlices } from '../platform/lib/slices.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { hourlySessions } from '../reports/activity.ts';
-import type { ForecastInput, SampledSession } from './engine/types.ts';
+import type { PublisherSample, SampledSession } from './engine/types.ts';
 
 /** Maximum number of sessions in a sample, and the number below which a larger part of the table is read. */
 const [maxSessions, enoughSessions] = [2000, 1000];
@@ -17,9 +17,6 @@ const trafficDays = 56;
 
 /** Maximum number of visits read for a user. Shared user keys, such as that of "guest", may have millions. */
 const maxVisits = 200;
-
-/** Recent sessions, visits and traffic of a publisher. */
-export type PublisherSample = Pick<ForecastInput, 'sessions' | 'visits' | 'visitDays' | 'hours'>;
 
 /** Reads what a forecast needs to know about a publisher. */
 export async function readSample(executor: Executor, publisherId: number, nowMs: number): Promise<PublisherSample> {

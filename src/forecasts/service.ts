@@ -13,8 +13,8 @@ import { problem } from '../platform/problem.ts';
 import { competitorOf } from './competitor.ts';
 import { draftOf } from './draft.ts';
 import { forecast } from './engine/forecast.ts';
-import type { Forecast } from './engine/types.ts';
-import { type PublisherSample, readSample } from './sample.ts';
+import type { Forecast, PublisherSample } from './engine/types.ts';
+import { readSample } from './sample.ts';
 
 /** Forecast with the start of its period. */
 export type DatedForecast = Forecast & { fromMs: number };
@@ -55,8 +55,18 @@ export function createForecastService({ pool, dbHealth, catalog, model, now }: S
     maxWaitMs: 10_000,
     message: problem('forecastsWaiting'),
   });
-  const results = createCache<DatedForecast>(maxKept, keptMs, now);
-  const samples = createCache<PublisherSample>(maxSamples, sampleKeptMs, now);
+  const results = createCache<DatedForecast>({
+    size: maxKept,
+    ageMs: keptMs,
+    now,
+    isKept: ({ sample }) => sample.sessions > 0,
+  });
+  const samples = createCache<PublisherSample>({
+    size: maxSamples,
+    ageMs: sampleKeptMs,
+    now,
+    isKept: ({ sessions }) => sessions.length > 0,
+  });
 
   async function calculate(publisherId: number, values: Values, stored: Values | null): Promise<DatedForecast> {
     const snapshot = catalog.current();
@@ -111,8 +121,16 @@ async function runPaced<T>(work: Generator<void, T>): Promise<T> {
   }
 }
 
+type CacheOptions<T> = {
+  size: number;
+  ageMs: number;
+  now: () => number;
+  /** Whether a value may be returned again. The first sessions of a publisher must show without delay. */
+  isKept: (value: T) => boolean;
+};
+
 /** Creates a cache of promises. Failed ones are removed. */
-function createCache<T>(size: number, ageMs: number, now: () => number) {
+function createCache<T>({ size, ageMs, now, isKept }: CacheOptions<T>) {
   const entries = new Map<string, { untilMs: number; value: Promise<T> }>();
   return (key: string, load: () => Promise<T>): Promise<T> => {
     const cached = entries.get(key);
@@ -121,7 +139,7 @@ function createCache<T>(size: number, ageMs: number, now: () => number) {
     entries.delete(key);
     entries.set(key, { untilMs: now() + ageMs, value });
     for (const oldest of entries.keys()) if (entries.size > size) entries.delete(oldest);
-    value.catch(() => entries.delete(key));
+    value.then((loaded) => isKept(loaded) || entries.delete(key)).catch(() => entries.delete(key));
     return value;
   };
 }

@@ -102,7 +102,7 @@ const campaign: ForecastCampaign = {
   recent: { impressions: 0, clicks: 0, conversions: 0 },
 };
 
-/** Expected course with 100 sessions an hour, of which every second one becomes an impression and 10% of these a click. */
+/** Expected course with 100 sessions an hour. Every second one becomes an impression, and 10% of these a click. */
 function course(over: Partial<ForecastCampaign>) {
   const planned = { ...campaign, ...over };
   const startsMs = Array.from({ length: 720 }, (_, at) => startMs + at * hourMs);

@@ -144,7 +144,7 @@ test('campaigns of other publishers and keys without the permission are refused'
   expect((await reader.call('POST', '/campaigns/forecast', draft())).status).toBe(403);
 });
 
-test('the dashboard shows the forecast of a campaign and of the values in its form, in English and German', async () => {
+test('the dashboard forecasts a campaign and the values in its form, in English and German', async () => {
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/campaigns/${ids.campaign}`;
   expect((await admin.get(page)).body).toContain(`hx-get="${page}/forecast"`);

@@ -24,7 +24,8 @@ export const forecast: Run = async (call) => {
     const { forecasts, impressions } = record;
     const error = (100 * impressions.median_error).toFixed(0);
     call.out.note(
-      `Track record: impressions inside the interval in ${impressions.inside} of ${forecasts} forecasts, median error ${error}%.`,
+      `Track record: impressions inside the interval in ${impressions.inside} of ${forecasts} forecasts, ` +
+        `median error ${error}%.`,
     );
   }
   return exitCodes.ok;

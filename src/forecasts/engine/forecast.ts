@@ -22,7 +22,7 @@ import { simulateUsers } from './users.ts';
 const futures = 200;
 
 /** Standard deviation of the logarithm of changes in the competition, which the sample cannot show. */
-const competitionSd = 0.06;
+const competitionSd = 0.08;
 
 /** Bounds of the 80% interval, as quantiles. */
 const bounds = { low: 0.1, mid: 0.5, high: 0.9 };
@@ -73,7 +73,7 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
     const impressions = sum(course.impressions);
     const traffics = openSessions(path) / Math.max(1, openSessions(expectedTraffic));
     const more = expectedImpressions === 0 ? 1 : impressions / (expectedImpressions * Math.max(traffics, 1e-9));
-    const noise = 1 + reach.relativeSd * random.normal();
+    const noise = 1 + Math.hypot(reach.relativeSd, usersSd) * random.normal();
     const reached = openSessions(path) * reach.usersPerSession * more ** usersExponent * Math.max(0, noise);
     users.push(Math.min(impressions, reached));
     yield;
@@ -90,6 +90,9 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
 
 /** Growth of users with impressions: the more impressions, the more of them are repeated ones. */
 const usersExponent = 0.8;
+
+/** Relative standard deviation of users that comes from visits in the future differing from those in the past. */
+const usersSd = 0.12;
 
 const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
 

@@ -195,7 +195,10 @@ const notConditions: ReadonlySet<Exclusion['rule']> = new Set([
   'blocked_by_publisher',
 ]);
 
-type Matching = { sessions: SampledSession[]; counts: Pick<Replay, 'open' | 'matching' | 'conditions'> };
+type Matching = {
+  sessions: SampledSession[];
+  counts: { open: number; matching: number; conditions: readonly ConditionCount[] };
+};
 
 /**
  * Finds the sessions for which the campaign is eligible, without competition and caps, and counts for each condition

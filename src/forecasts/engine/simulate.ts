@@ -27,7 +27,7 @@ export type Hour = { startMs: number; open: number; active: number };
 /** Returns the hours of the forecast period. */
 export function hoursOf(
   startsMs: readonly number[],
-  { startMs, endMs }: Pick<ForecastCampaign, 'startMs' | 'endMs'>,
+  { startMs, endMs }: ForecastCampaign,
   openShare: (atMs: number) => number,
 ): Hour[] {
   return startsMs.map((atMs) => {

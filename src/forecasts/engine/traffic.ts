@@ -20,7 +20,7 @@ export type Traffic = {
 const assumed = { noise: 0.15, noiseDays: 6, drift: 0.02, driftDays: 25, slope: 0.006, weekday: 0.2, hour: 0.5 };
 
 /** Factor by which the trend decreases per day, so that growth does not go on forever. */
-const damping = 0.93;
+const damping = 0.96;
 
 const weekDays = 7;
 

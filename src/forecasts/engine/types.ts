@@ -44,13 +44,8 @@ export type ForecastCampaign = {
   recent: { impressions: number; clicks: number; conversions: number };
 };
 
-export type ForecastInput = {
-  /** Publisher with the index in which the campaign competes. */
-  publisher: Publisher;
-  campaign: ForecastCampaign;
-  /** Schedule hours of the campaign, or null if it has none. */
-  schedule: Hours | null;
-  model: Model;
+/** Recent sessions, visits and traffic of a publisher. */
+export type PublisherSample = {
   /** Random sample of sessions, in random order. */
   sessions: readonly SampledSession[];
   /** Session times of the sampled users in the last `visitDays` days, by user key. */
@@ -58,6 +53,15 @@ export type ForecastInput = {
   visitDays: number;
   /** Sessions of the publisher by hour, oldest first. */
   hours: readonly HourlySessions[];
+};
+
+export type ForecastInput = PublisherSample & {
+  /** Publisher with the index in which the campaign competes. */
+  publisher: Publisher;
+  campaign: ForecastCampaign;
+  /** Schedule hours of the campaign, or null if it has none. */
+  schedule: Hours | null;
+  model: Model;
   nowMs: number;
   seed: number;
   /** Returns whether the time for repeating decisions is used up. */

@@ -6,9 +6,9 @@ import type { Resource, Values, View } from '../../management/resource.ts';
 import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
-import { type Html, html } from '../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
-import { card, drawnChart, link, notice, table } from '../../shell/components.ts';
+import { card, descriptionList, drawnChart, link, notice, table } from '../../shell/components.ts';
 import { keyIn } from '../../shell/context.ts';
 import { count, countryName, moneyFormat, percent } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
@@ -26,8 +26,8 @@ export function forecastPages(app: App, deps: Shell & PageDeps & { management: M
   const { management, campaigns } = deps;
   publisherPages(app, deps).get('/campaigns/:key/forecast', 'analyst', async (context) => {
     const row = await management.get(context, campaigns, keyIn(context));
-    const content = await contentOf(deps, context, row, row, !isFragmentRequest(context.request));
-    if (isFragmentRequest(context.request)) return { fragment: content };
+    const content = await contentOf(deps, context, row, { stored: row, isNarrow: false });
+    if (isFragmentRequest(context.request)) return { fragment: content.figures };
     return {
       title: t('forecasts.title'),
       lead: t('forecasts.lead'),
@@ -36,7 +36,9 @@ export function forecastPages(app: App, deps: Shell & PageDeps & { management: M
         { text: t('nav.campaigns'), href: context.path('/campaigns') },
         { text: String(row.name), href: context.path(`/campaigns/${row.id}`) },
       ],
-      body: card(t('forecasts.title'), content),
+      body: html`
+        ${card(t('forecasts.expected'), html`<div class="forecast">${content.figures}</div>`)}
+        ${content.charts}`,
       assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
     };
   });
@@ -67,35 +69,41 @@ export const forecastPanel = (deps: PageDeps): Extension => ({
             hx-target="#forecast" hx-disabled-elt="this">${t('forecasts.calculate')}</button>
         </p>`,
     ),
-  ofTyped: (context, stored, typed) => contentOf(deps, context, { ...stored, ...typed }, stored, false),
+  ofTyped: async (context, stored, typed) =>
+    (await contentOf(deps, context, { ...stored, ...typed }, { stored, isNarrow: true })).figures,
 });
+
+/** Parts of a rendered forecast. */
+type Content = { figures: Html; charts: Html };
 
 /** Calculates and renders a forecast. Form values may be incomplete. */
 async function contentOf(
   { forecasts, pool, dbHealth }: PageDeps,
   { publisher }: PublisherContext,
   values: Values,
-  stored: View,
-  hasCharts: boolean,
-): Promise<Html> {
+  { stored, isNarrow }: { stored: View; isNarrow: boolean },
+): Promise<Content> {
+  const only = (figures: Html): Content => ({ figures, charts: nothing });
   const isComplete =
     checkRules(values.rules).length === 0 &&
     Number(values.payout_amount) >= 0 &&
     /^[A-Z]{3}$/.test(String(values.payout_currency));
-  if (!isComplete) return html`<p class="hint">${t('campaigns.incomplete')}</p>`;
+  if (!isComplete) return only(html`<p class="hint">${t('campaigns.incomplete')}</p>`);
   try {
     const forecast = await forecasts.of(publisher.id, values, stored);
     const record = await createFailFast(dbHealth)(() => readRecord(pool, publisher.id));
     const view = forecastView(forecast, record);
-    return html`
-      ${figures(view)}
-      ${notes(view, values.rules as CampaignRules)}
-      ${hasCharts && charts(view)}
+    const remarks = notes(view, values.rules as CampaignRules);
+    if (view.sample.sessions === 0) return only(remarks);
+    const figures = html`
+      ${figureTable(view, isNarrow)}
+      ${remarks}
       <p class="hint">${recordText(record)}</p>
       <p class="hint">${t('forecasts.basis', { sessions: count(view.sample.sessions), days: view.sample.days })}</p>`;
+    return { figures, charts: charts(view) };
   } catch (err) {
     if (err instanceof AppError && (err.code === 'too_many_requests' || err.code === 'unavailable'))
-      return notice('info', html`<p>${t('forecasts.busy')}</p>`);
+      return only(notice('info', html`<p>${t('forecasts.busy')}</p>`));
     throw err;
   }
 }
@@ -110,7 +118,8 @@ const midText = ({ mid }: Figure, format: Format): string => format(rounded(mid,
 const rangeText = ({ low, high }: Figure, format: Format): string =>
   t('forecasts.range', { low: format(rounded(low, 2)), high: format(rounded(high, 2)) });
 
-function figures({ totals, currency }: ForecastView): Html {
+/** Renders the figures as a table or, in a narrow panel, as a list. */
+function figureTable({ totals, currency }: ForecastView, isNarrow: boolean): Html {
   const money = moneyFormat(currency);
   const lines: [MessageKey, Figure, Format][] = [
     ['forecasts.impressions', totals.impressions, count],
@@ -120,19 +129,13 @@ function figures({ totals, currency }: ForecastView): Html {
     ['forecasts.matching', totals.matching, count],
     ['forecasts.sessions', totals.sessions, count],
   ];
-  return table(
-    t('forecasts.title'),
-    [
-      { text: t('forecasts.figure') },
-      { text: t('forecasts.mid'), numeric: true },
-      { text: t('forecasts.interval'), numeric: true },
-    ],
-    lines.map(([text, figure, format]) => [
-      t(text),
-      html`<strong>${midText(figure, format)}</strong>`,
-      rangeText(figure, format),
-    ]),
-  );
+  const rows = lines.map(([text, figure, format]): [string, Html] => [
+    t(text),
+    html`<strong>${midText(figure, format)}</strong><br><small class="hint">${rangeText(figure, format)}</small>`,
+  ]);
+  if (isNarrow) return descriptionList(rows);
+  const columns = [{ text: t('forecasts.figure') }, { text: t('forecasts.midAndInterval'), numeric: true }];
+  return table(t('forecasts.title'), columns, rows);
 }
 
 /** Notes that explain why little or nothing is shown. */
@@ -222,7 +225,7 @@ function charts({ days, currency, totals }: ForecastView): Html {
       format,
     });
   return html`
-    <h3>${t('forecasts.impressions')}</h3>${chart(t('forecasts.impressionsByDay'), 'impressions', count)}
-    <h3>${t('forecasts.clicks')}</h3>${chart(t('forecasts.clicksByDay'), 'clicks', count)}
-    <h3>${t('forecasts.spend')}</h3>${chart(t('forecasts.spendByDay'), 'spend', moneyFormat(currency))}`;
+    ${card(t('forecasts.impressions'), chart(t('forecasts.impressionsByDay'), 'impressions', count))}
+    ${card(t('forecasts.clicks'), chart(t('forecasts.clicksByDay'), 'clicks', count))}
+    ${card(t('forecasts.spend'), chart(t('forecasts.spendByDay'), 'spend', moneyFormat(currency)))}`;
 }

@@ -2467,7 +2467,8 @@ export const en = {
     busy: 'Another forecast is being calculated. Try again in a few seconds.',
     figure: 'Figure',
     mid: 'Expected',
-    interval: '80% interval',
+    expected: 'Expected delivery',
+    midAndInterval: 'Expected, 80% interval',
     low: 'Lower bound',
     high: 'Upper bound',
     range: '{low} – {high}',
@@ -2481,20 +2482,20 @@ export const en = {
     clicksByDay: 'Forecast of clicks by day',
     spendByDay: 'Forecast of spend by day',
     basis:
-      'Based on {sessions} sessions of the last 7 days and {days, plural, one {# day} other {# days}} of traffic, with ' +
-      'the campaign’s caps, budgets and dates.',
+      'Based on {sessions} sessions of the last 7 days and {days, plural, one {# day} other {# days}} of traffic, ' +
+      'with the campaign’s caps, budgets and dates.',
     noRecord: 'There is no track record yet: no forecast of this publisher is over.',
     record:
-      '{forecasts, plural, one {The last forecast} other {The last # forecasts}}: true impressions inside the interval ' +
-      'in {inside, number}, median error {error}.',
+      '{forecasts, plural, one {The last forecast} other {The last # forecasts}}: true impressions inside the ' +
+      'interval in {inside, number}, median error {error}.',
     conditions: 'Sessions that satisfy each condition:',
     condition: '{condition}: {matching} of {sessions}',
     includes: '{name}: {values}',
     excludes: '{name}, except {values}',
     rule:
       '{rule, select, hours {Scheduled hours} audience {Audiences} conditions {Custom attributes} no_identity {Known ' +
-      'users} loyalty_not_wanted {Requests that accept incentive offers} loyalty_only {Requests for other offers than ' +
-      'incentives} no_creative {Requests that need no image} not_on_offerwall {Ad units} other {{rule}}}',
+      'users} loyalty_not_wanted {Requests that accept incentive offers} loyalty_only {Requests for other offers ' +
+      'than incentives} no_creative {Requests that need no image} not_on_offerwall {Ad units} other {{rule}}}',
     note_no_history: 'There were no sessions in the last 7 days, so nothing can be forecast.',
     note_short_history: 'There is less than a week of traffic, so the interval is wide.',
     note_nothing_matches: 'No session matches the campaign.',
