@@ -15,7 +15,7 @@ import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
 import { inputOf, offersOf, publisherWith } from '../../test/decision/support.ts';
 import { type ForecastWorld, startMs, type Visit } from './world.ts';
 
-/** What happened in the 30 days after the forecast. `spend` is in millionths. */
+/** Events in the 30 days after the forecast. `spend` is in millionths. */
 export type Truth = Record<'impressions' | 'clicks' | 'spend' | 'users' | 'sessions', number>;
 
 export type Played = { truth: Truth; forecast: Forecast; tookMs: number };
@@ -82,7 +82,7 @@ export function playForecast(world: ForecastWorld, seed: number): Played {
     const input: DecisionInput = inputOf(publisher, { context, history, totals, model, seed: decisionSeed });
     running = learnTraffic(model, 1, running, [hourOf(atMs), 1]);
     const decision = decide(input);
-    const shown = decision.offers.map(({ offer, position }) => {
+    const shownOffers = decision.offers.map(({ offer, position }) => {
       const draw = (salt: number): number => uniform(seed * 31 + salt * 7 + position, at);
       const id = offer.campaign.id;
       const isSeen = draw(1) < world.viewRate(position);
@@ -141,7 +141,15 @@ export function playForecast(world: ForecastWorld, seed: number): Played {
     if (user !== null && key !== null) users.set(key, user);
     if (isTruth) truth.sessions += 1;
     else if (atMs > startMs - sampledDays * dayMs)
-      log.push({ context: input.context, themeId: null, history, totals, seed: decisionSeed, isEmptied: false, shown });
+      log.push({
+        context: input.context,
+        themeId: null,
+        history,
+        totals,
+        seed: decisionSeed,
+        isEmptied: false,
+        offers: shownOffers,
+      });
   }
 
   const learn = (atMs: number): void => {
@@ -194,7 +202,7 @@ export function playForecast(world: ForecastWorld, seed: number): Played {
       liveSinceMs: world.isRunning ? startMs - world.historyDays * dayMs : null,
     };
     const competitor = runAtOnce(competitorOf(draft, world.isRunning ? all : others, () => 'UTC'));
-    const made = runAtOnce(
+    const forecastResult = runAtOnce(
       forecast({
         ...competitor,
         model,
@@ -207,6 +215,6 @@ export function playForecast(world: ForecastWorld, seed: number): Played {
         isLate: () => false,
       }),
     );
-    return { forecast: made, tookMs: performance.now() - began };
+    return { forecast: forecastResult, tookMs: performance.now() - began };
   }
 }

@@ -64,16 +64,16 @@ const text = `# Forecasts
 
 ${count} campaigns in simulated worlds, from seed ${firstSeed} (bench/forecast/world.ts): 150 to 1,000 sessions a
 day with weekdays, hours, growth, waves, noise and odd days; users who return and leave; 6 to 60 competitors with
-targeting, budgets, pacing and frequency caps; clicks that depend on the device and the position. Half of the campaigns
-are new, half are running. Decisions and rates come from the real decision engine and the real learner. Worlds in which
+targeting, budgets, pacing and frequency caps; clicks that depend on the device and the position. Some campaigns are
+new, others are running. Decisions and rates come from the real decision engine and the real learner. Worlds in which
 the campaign gets fewer than ${leastImpressions} impressions are left out.
 
 | Figure | Truth inside the 80% interval | Median error | Median deviation | Worst 5% |
 | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
 
-A forecast took ${Math.round(median(tooks))} ms (median), at most ${Math.round(Math.max(...tooks))} ms. Largest error of
-impressions: seed ${worstOf?.seed}, ${worstOf?.what}.
+A forecast took ${Math.round(median(tooks))} ms (median), at most ${Math.round(Math.max(...tooks))} ms. The largest
+error of impressions is that of seed ${worstOf?.seed}.
 `;
 process.stdout.write(text);
 if (isWritten) writeFileSync('bench/results/forecast.md', text);

@@ -102,10 +102,10 @@ export function forecastWorld(seed: number): ForecastWorld {
   const spread = countries.map((_, at) => Math.exp(normal(31, at)));
   const ofCountries = spread.reduce((sum, value) => sum + value, 0);
   const countryOf = (user: number): string => {
-    let left = u(32, user) * ofCountries;
+    let remaining = u(32, user) * ofCountries;
     for (const [at, country] of countries.entries()) {
-      left -= spread[at] as number;
-      if (left < 0) return country;
+      remaining -= spread[at] as number;
+      if (remaining < 0) return country;
     }
     return 'DE';
   };

@@ -13,7 +13,7 @@ import { campaignEvents } from '../reports/activity.ts';
 import type { Draft } from './competitor.ts';
 
 /** ID of a campaign that is not stored. It is outside the range of stored IDs. */
-export const unsavedId = 2 ** 31 - 1;
+const unsavedId = 2 ** 31 - 1;
 
 /** Time for which a campaign must have been shown unchanged, so that its past frequency caps can be observed. */
 const steadyMs = 7 * dayMs;
@@ -34,9 +34,10 @@ export async function draftOf(
   { snapshot, publisher, model, nowMs }: DraftSources,
 ): Promise<{ draft: Draft; hasOffers: boolean }> {
   const id = stored === null ? unsavedId : Number(stored.id);
-  const known = publisher.index.offers.filter(({ campaign }) => campaign.id === id);
-  const active = known.filter((offer) => offer.active);
-  const offers: readonly Offer[] = active.length > 0 ? active : known.length > 0 ? known : [unsavedOffer(publisher)];
+  const ownOffers = publisher.index.offers.filter(({ campaign }) => campaign.id === id);
+  const active = ownOffers.filter((offer) => offer.active);
+  const offers: readonly Offer[] =
+    active.length > 0 ? active : ownOffers.length > 0 ? ownOffers : [unsavedOffer(publisher)];
   const campaign = campaignOf(values, id, (offers[0] as Offer).campaign, snapshot);
   const { currency } = campaign.payout;
   const hour = Math.floor(nowMs / 3_600_000) * 3_600_000;
@@ -56,7 +57,7 @@ export async function draftOf(
       liveSinceMs: stored !== null && values === stored ? liveSince(campaign, active.length > 0, nowMs) : null,
       recent,
     },
-    hasOffers: known.length > 0,
+    hasOffers: ownOffers.length > 0,
   };
 }
 
@@ -118,7 +119,7 @@ async function usageOf(
   });
   const limits = standings.get(campaign.id)?.limits ?? [];
   return (metric, per) => {
-    const found = limits.find((limit) => limit.metric === metric && limit.per === per);
-    return found === undefined ? 0 : (found.spent + found.reserved) * (metric === 'budget' ? 1_000_000 : 1);
+    const standing = limits.find((limit) => limit.metric === metric && limit.per === per);
+    return standing === undefined ? 0 : (standing.spent + standing.reserved) * (metric === 'budget' ? 1_000_000 : 1);
   };
 }

@@ -70,11 +70,11 @@ export function createForecasts({ platform, catalog, catalogAdmin, learning }: F
       digests.set(campaignId, row && digestOf(row));
     }
     await closeForecasts(pool, open, ({ campaign_id: id }) => digests.get(id) ?? null, now());
-    const known = new Set((await findOpen(pool)).map(({ campaign_id: id }) => id));
+    const openIds = new Set((await findOpen(pool)).map(({ campaign_id: id }) => id));
     let calculated = 0;
     for (const { publisherId, campaignId } of live) {
       if (isStopped() || calculated >= maxPerRun) return;
-      const row = known.has(campaignId) ? null : await rowOf(publisherId, campaignId);
+      const row = openIds.has(campaignId) ? null : await rowOf(publisherId, campaignId);
       if (row === null) continue;
       calculated += 1;
       // A person may be forecasting for the same publisher. The next run tries again.

@@ -14,7 +14,7 @@ export const comparedFigures = ['impressions', 'clicks', 'spend'] as const;
 type Figure = (typeof comparedFigures)[number];
 
 /** Figure in the track record of a publisher. */
-export type FigureRecord = {
+type FigureRecord = {
   /** Number of forecasts in whose interval the true value was. */
   inside: number;
   /** Median deviation of the forecast from the true value, as a share of the true value. */

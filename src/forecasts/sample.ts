@@ -32,9 +32,9 @@ export async function readSample(executor: Executor, publisherId: number, nowMs:
 
 type SessionRow = DecisionRow & {
   id: string;
-  seen: number[] | null;
-  clicked: number[] | null;
-  declined: number[] | null;
+  seen_ids: number[] | null;
+  clicked_ids: number[] | null;
+  declined_ids: number[] | null;
 };
 
 /** Reads a random sample of a publisher's sessions. Sessions of testers and erased users are excluded. */
@@ -47,10 +47,10 @@ async function readSessions(executor: Executor, publisherId: number, sinceMs: nu
         where day >= $2::date and created_at >= $3 and publisher_id = $1 and decision is not null and not dev
         order by random() limit ${maxSessions}
       )
-      select s.*, e.seen, e.clicked, e.declined from sampled s left join lateral (
-        select array_agg(offer_id) filter (where kind = 'impression') as seen,
-          array_agg(offer_id) filter (where kind = 'click') as clicked,
-          array_agg(offer_id) filter (where kind = 'no_thanks') as declined
+      select s.*, e.seen_ids, e.clicked_ids, e.declined_ids from sampled s left join lateral (
+        select array_agg(offer_id) filter (where kind = 'impression') as seen_ids,
+          array_agg(offer_id) filter (where kind = 'click') as clicked_ids,
+          array_agg(offer_id) filter (where kind = 'no_thanks') as declined_ids
         from events where day = s.day and session_id = s.id and suspicious is null
       ) e on true`,
       [publisherId, dayOf(sinceMs), new Date(sinceMs), part * 100],
@@ -79,11 +79,11 @@ function* toSessions(rows: readonly SessionRow[]): Generator<void, SampledSessio
       history: { optOuts: inputs.optOuts ?? {}, exposures: inputs.exposures ?? [] },
       totals: new Map(inputs.totals ?? []),
       isEmptied: emptied.has(row.empty_reason),
-      shown: offerIds.map((offerId) => ({
+      offers: offerIds.map((offerId) => ({
         offerId,
-        isSeen: row.seen?.includes(offerId) === true,
-        isClicked: row.clicked?.includes(offerId) === true,
-        isDeclined: row.declined?.includes(offerId) === true,
+        isSeen: row.seen_ids?.includes(offerId) === true,
+        isClicked: row.clicked_ids?.includes(offerId) === true,
+        isDeclined: row.declined_ids?.includes(offerId) === true,
       })),
     });
     if (sessions.length % sliceSize === 0) yield;

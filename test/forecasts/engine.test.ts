@@ -112,7 +112,7 @@ function course(over: Partial<ForecastCampaign>) {
     matchingShare: 1,
     clickRate: 0.1,
     conversionRate: 0,
-    left: new Float64Array(30).fill(1),
+    remainingShare: new Float64Array(30).fill(1),
   };
   return simulateCourse(planned, hours, new Float64Array(720).fill(100), scenario, null);
 }
@@ -137,8 +137,8 @@ test('what a running campaign has already spent is taken off its budget', () => 
   expect(sum(course({ totalCaps, used: () => 40_000_000 }).spend)).toBe(60_000_000);
 });
 
-test('a campaign is only shown between its start and its end', () => {
-  const shown = course({ startMs: startMs + 2 * dayMs, endMs: startMs + 4.5 * dayMs }).impressions;
-  expect([...shown.slice(0, 6)].map(Math.round)).toEqual([0, 0, 1200, 1200, 600, 0]);
+test('a campaign is shown only between its start and its end', () => {
+  const impressions = course({ startMs: startMs + 2 * dayMs, endMs: startMs + 4.5 * dayMs }).impressions;
+  expect([...impressions.slice(0, 6)].map(Math.round)).toEqual([0, 0, 1200, 1200, 600, 0]);
   expect(sum(course({ endMs: startMs - dayMs }).impressions)).toBe(0);
 });

@@ -54,10 +54,10 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
       return possible === 0 ? 0 : Math.min(1, value / possible);
     });
   let reach = yield* simulateUsers(input, replayed, delivered(uncapped), random);
-  let expected = simulateCourse(campaign, future, expectedTraffic, scenarios.central(reach.left), null);
+  let expected = simulateCourse(campaign, future, expectedTraffic, scenarios.central(reach.remainingShare), null);
   if (expected.capped > 0.05 * sum(expected.impressions)) {
     reach = yield* simulateUsers(input, replayed, delivered(expected), random);
-    expected = simulateCourse(campaign, future, expectedTraffic, scenarios.central(reach.left), null);
+    expected = simulateCourse(campaign, future, expectedTraffic, scenarios.central(reach.remainingShare), null);
   }
 
   const courses: Course[] = [];
@@ -67,7 +67,7 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
   const expectedImpressions = sum(expected.impressions);
   for (let at = 0; at < futures; at++) {
     const path = traffic.drawPath(random);
-    const scenario = scenarios.draw(reach.left, random);
+    const scenario = scenarios.draw(reach.remainingShare, random);
     const course = simulateCourse(campaign, future, path, scenario, random);
     courses.push(course);
     const impressions = sum(course.impressions);
@@ -115,15 +115,15 @@ function* meanPath(draw: (random: Random) => Float64Array, random: Random): Gene
   const mean = draw(random).map((value) => value / count);
   for (let at = 1; at < count; at++) {
     for (const [hour, value] of draw(random).entries()) mean[hour] = (mean[hour] as number) + value / count;
-    if (at % 10 === 0) yield;
+    if (at % 4 === 0) yield;
   }
   return mean;
 }
 
 type Scenarios = {
-  central: (left: Float64Array) => Scenario;
+  central: (remainingShare: Float64Array) => Scenario;
   /** Draws a scenario: other sampled sessions, and other rates that the model considers possible. */
-  draw: (left: Float64Array, random: Random) => Scenario;
+  draw: (remainingShare: Float64Array, random: Random) => Scenario;
 };
 
 function scenariosOf(replayed: Replay, { campaign }: ForecastInput): Scenarios {
@@ -167,19 +167,19 @@ function scenariosOf(replayed: Replay, { campaign }: ForecastInput): Scenarios {
       click,
       conversion,
       competition,
-      left,
-    }: Record<'matchingShare' | 'click' | 'conversion' | 'competition', number> & { left: Float64Array },
+      remainingShare,
+    }: Record<'matchingShare' | 'click' | 'conversion' | 'competition', number> & { remainingShare: Float64Array },
   ): Scenario => ({
     matchingShare,
     perSession: matchingShare * impressions * Math.exp(competition),
     clickRate: impressions === 0 ? 0 : Math.min(1, own.click.rateOf(clicks / impressions) * Math.exp(click)),
     conversionRate: Math.min(1, own.conversion.rateOf(conversionRate) * Math.exp(conversion)),
-    left,
+    remainingShare,
   });
   return {
-    central: (left) =>
-      scenario(meansAt(() => 1)(0), { matchingShare: share, click: 0, conversion: 0, competition: 0, left }),
-    draw: (left, random) => {
+    central: (remainingShare) =>
+      scenario(meansAt(() => 1)(0), { matchingShare: share, click: 0, conversion: 0, competition: 0, remainingShare }),
+    draw: (remainingShare, random) => {
       const [click, conversion] = [random.normal() * clickSd, random.normal() * conversionSd];
       const ranked = (isRanked ? click : 0) + (isPaidByConversion ? conversion : 0);
       const noise = random.normal() * Math.sqrt((share * (1 - share)) / Math.max(1, open));
@@ -190,7 +190,7 @@ function scenariosOf(replayed: Replay, { campaign }: ForecastInput): Scenarios {
         click: clickSd === 0 ? 0 : (click / clickSd) * own.click.sd,
         conversion: conversionSd === 0 ? 0 : (conversion / conversionSd) * own.conversion.sd,
         competition: random.normal() * competitionSd,
-        left,
+        remainingShare,
       });
     },
   };

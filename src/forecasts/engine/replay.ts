@@ -4,6 +4,7 @@ import { buildIndex } from '../../decision/build-index.ts';
 import { decide, indexOf } from '../../decision/decide.ts';
 import type { Exclusion } from '../../decision/eligibility.ts';
 import { type FailingRule, failingRules } from '../../decision/explain.ts';
+import { prepareDecision } from '../../decision/prepare.ts';
 import { uniform } from '../../decision/random.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import {
@@ -21,7 +22,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 import type { ConditionCount, ForecastInput, SampledSession } from './types.ts';
 
 /** Rate beliefs at which decisions are repeated, as deviations from the expected rate in standard deviations. */
-export type Grid = readonly number[];
+type Grid = readonly number[];
 
 /** Session for which the campaign is eligible, with the expected outcome at each grid point. */
 export type ReplayedSession = {
@@ -67,7 +68,10 @@ const learnedSuccesses = 30;
 export function* replay(input: ForecastInput): Generator<void, Replay> {
   const { campaign, publisher, model, sessions } = input;
   const matching = yield* findMatching(input);
-  const beliefs = { click: beliefIn(input, 'click'), conversion: beliefIn(input, 'conversion') };
+  const click = beliefIn(input, 'click');
+  yield;
+  const beliefs = { click, conversion: beliefIn(input, 'conversion') };
+  yield;
   const isPaidByConversion = campaign.payout.kind === 'cpa' || campaign.payout.kind === 'cps';
   const clickSd = campaign.payout.kind === 'cpm' ? 0 : Math.sqrt(beliefs.click.variance);
   const conversionSd = isPaidByConversion ? Math.sqrt(beliefs.conversion.variance) : 0;
@@ -79,9 +83,9 @@ export function* replay(input: ForecastInput): Generator<void, Replay> {
       mean: mean + (sd === 0 ? 0 : (at * own * own) / sd),
       variance: campaign.liveSinceMs === null ? 1 / (1 / variance + learnedSuccesses) : variance,
     });
-    const click = shifted(beliefs.click, clickSd);
+    const shiftedClick = shifted(beliefs.click, clickSd);
     const ids = campaign.offers.map(({ id }) => id);
-    models.push(withBelief(model, ids, { click, conversion: shifted(beliefs.conversion, conversionSd) }));
+    models.push(withBelief(model, ids, { click: shiftedClick, conversion: shifted(beliefs.conversion, conversionSd) }));
     yield;
   }
   const center = models[grid.indexOf(0)] as Model;
@@ -101,6 +105,7 @@ export function* replay(input: ForecastInput): Generator<void, Replay> {
         reachedFrequencyCap(campaign.frequencyCaps, offer, base.history.exposures, base.context.nowMs) !== null,
     );
     for (const [at, gridModel] of models.entries()) {
+      yield* prepareDecision({ ...base, model: gridModel });
       const isSimulated = gridModel === center && replayed.length < simulatedUsers;
       const repetitions = session.isEmptied ? 0 : isSimulated ? Math.max(runs, userRuns) : runs;
       for (let run = 0; run < repetitions; run++) {
@@ -131,10 +136,14 @@ export function* replay(input: ForecastInput): Generator<void, Replay> {
   };
 }
 
+/** Maximum number of other offers from which the rates of a new one are estimated. */
+const maxPeers = 2000;
+
 /** Returns the belief about the campaign's best offer. Offers without data have the rates of the publisher's others. */
 function beliefIn({ model, publisher, campaign }: ForecastInput, kind: RateKind): Belief {
   const ids = campaign.offers.map(({ id }) => id);
-  const others = indexOf(publisher).candidates.flatMap(({ offer: { id } }) => (ids.includes(id) ? [] : [id]));
+  const candidates = indexOf(publisher).candidates.slice(0, maxPeers);
+  const others = candidates.flatMap(({ offer: { id } }) => (ids.includes(id) ? [] : [id]));
   const peers = peersBelief(model[kind], others);
   const beliefs = ids.map((id) => (hasBelief(model[kind], id) ? beliefOf(model[kind], id) : peers));
   return beliefs.reduce((best, belief) => (belief.mean > best.mean ? belief : best), beliefs[0] ?? peers);
@@ -210,7 +219,7 @@ function* findMatching(input: ForecastInput): Generator<void, Matching> {
   const index = runAtOnce(buildIndex({ publisher, offers: campaign.offers, timeZoneOf: () => timeZone }));
   const only = { ...publisher, index };
   const failed = new Map<string, number>();
-  const found: SampledSession[] = [];
+  const matches: SampledSession[] = [];
   let open = 0;
   for (const [at, session] of sessions.entries()) {
     if (at % 20 === 0) yield;
@@ -226,7 +235,7 @@ function* findMatching(input: ForecastInput): Generator<void, Matching> {
     const names = new Set(fewest.map(nameOf));
     if (!names.has('hours ')) open += 1;
     for (const name of names) failed.set(name, (failed.get(name) ?? 0) + 1);
-    if (fewest.length === 0) found.push(session);
+    if (fewest.length === 0) matches.push(session);
   }
   const conditions = [...failed]
     .sort(([, a], [, b]) => b - a)
@@ -234,7 +243,7 @@ function* findMatching(input: ForecastInput): Generator<void, Matching> {
       const [rule = '', key = ''] = name.split(' ');
       return { rule, key: key === '' ? null : key, matching: sessions.length - count };
     });
-  return { sessions: found, counts: { open, matching: found.length, conditions } };
+  return { sessions: matches, counts: { open, matching: matches.length, conditions } };
 }
 
 /** Returns a rule's name with the request property that it tests. */
@@ -258,37 +267,37 @@ const assumedClicks = 15;
 
 function* fitPositions(sessions: readonly SampledSession[], input: ForecastInput): Generator<void, Positions> {
   const { model, publisher } = input;
-  const offers = new Map(indexOf(publisher).candidates.map(({ offer }) => [offer.id, offer]));
-  const cells: { shown: number; seen: number; clicked: number; predicted: number }[] = [];
-  let [seen, declined, shownAll] = [0, 0, 0];
-  for (const [at, { context, shown }] of sessions.entries()) {
+  const offersById = new Map(indexOf(publisher).candidates.map(({ offer }) => [offer.id, offer]));
+  const cells: { servings: number; views: number; clicked: number; predicted: number }[] = [];
+  let [viewCount, declined, servingCount] = [0, 0, 0];
+  for (const [at, { context, offers }] of sessions.entries()) {
     if (at % 20 === 0) yield;
-    const scope = at < comparedSessions && shown.length > 0 ? scopeIn(model, publisher, context) : null;
-    for (const [index, { offerId, isSeen, isClicked, isDeclined }] of shown.entries()) {
-      cells[index] ??= { shown: 0, seen: 0, clicked: 0, predicted: 0 };
+    const scope = at < comparedSessions && offers.length > 0 ? scopeIn(model, publisher, context) : null;
+    for (const [index, { offerId, isSeen, isClicked, isDeclined }] of offers.entries()) {
+      cells[index] ??= { servings: 0, views: 0, clicked: 0, predicted: 0 };
       const cell = cells[index] as (typeof cells)[number];
-      cell.shown += 1;
-      shownAll += 1;
+      cell.servings += 1;
+      servingCount += 1;
       if (!isSeen) continue;
-      cell.seen += 1;
-      seen += 1;
+      cell.views += 1;
+      viewCount += 1;
       if (isDeclined) declined += 1;
-      const offer = offers.get(offerId);
+      const offer = offersById.get(offerId);
       if (scope === null || offer === undefined) continue;
       cell.predicted += rateOf(scope, offer, 'click');
       if (isClicked) cell.clicked += 1;
     }
   }
-  const meanView = (seen + 1) / (shownAll + 1);
+  const meanView = (viewCount + 1) / (servingCount + 1);
   return {
     viewRate: (position) => {
-      const { shown, seen: views } = cells[position - 1] ?? { shown: 0, seen: 0 };
-      return (views + 5 * meanView) / (shown + 5);
+      const { servings, views } = cells[position - 1] ?? { servings: 0, views: 0 };
+      return (views + 5 * meanView) / (servings + 5);
     },
     clickFactor: (position) => {
       const { clicked, predicted } = cells[position - 1] ?? { clicked: 0, predicted: 0 };
       return (clicked + assumedClicks / Math.sqrt(position)) / (predicted + assumedClicks);
     },
-    declineRate: seen === 0 ? 0 : declined / seen,
+    declineRate: viewCount === 0 ? 0 : declined / viewCount,
   };
 }

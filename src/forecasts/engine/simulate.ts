@@ -12,7 +12,7 @@ export type Scenario = {
   conversionRate: number;
   matchingShare: number;
   /** For each day, the share of impressions that frequency caps and opt-outs leave. */
-  left: Float64Array;
+  remainingShare: Float64Array;
 };
 
 /** Daily sums of a simulated future. `possible` are the impressions without total caps and dates. */
@@ -85,10 +85,10 @@ export function simulateCourse(
     const traffic = sessions[at] as number;
     add(course.sessions, day, traffic);
     add(course.matching, day, traffic * open * scenario.matchingShare);
-    const possible = traffic * open * perSession * (scenario.left[day] as number);
+    const possible = traffic * open * perSession * (scenario.remainingShare[day] as number);
     add(course.possible, day, possible);
-    const wanted = count(traffic * active * perSession * (scenario.left[day] as number));
-    let allowed = wanted;
+    const demand = count(traffic * active * perSession * (scenario.remainingShare[day] as number));
+    let allowed = demand;
     for (const state of caps) {
       if (startMs >= state.periodEndMs) beginPeriod(campaign, state, hours, sessions, at);
       state.elapsed += traffic * active;
@@ -97,7 +97,7 @@ export function simulateCourse(
       if (perImpression > 0) allowed = Math.min(allowed, room / perImpression);
     }
     allowed = Math.max(0, allowed);
-    course.capped += wanted - allowed;
+    course.capped += demand - allowed;
     const clicks = Math.min(allowed, count(allowed * clickRate));
     const conversions = count(clicks * conversionRate);
     const spend = spendOf(campaign, allowed, clicks, conversions);

@@ -191,9 +191,9 @@ function fitHours(hours: readonly HourlySessions[], nowMs: number): DayFit {
   const firstMs = hours.find(({ sessions }) => sessions > 0)?.startMs ?? nowMs;
   const sessions = hours.reduce((sum, hour) => sum + hour.sessions, 0);
   const isDay = nowMs - firstMs >= dayMs;
-  const known = isDay ? (nowMs - firstMs) / dayMs : Math.max(1, (nowMs - firstMs) / hourMs) / 24;
+  const knownDays = isDay ? (nowMs - firstMs) / dayMs : Math.max(1, (nowMs - firstMs) / hourMs) / 24;
   return {
-    level: Math.log(sessions / known + 0.5),
+    level: Math.log(sessions / knownDays + 0.5),
     levelSd: assumed.hour,
     driftSd: assumed.drift,
     noiseSd: assumed.noise,
@@ -207,7 +207,7 @@ function fitHours(hours: readonly HourlySessions[], nowMs: number): DayFit {
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-export function medianOf(values: readonly number[]): number {
+function medianOf(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }

@@ -14,10 +14,10 @@ export type SampledSession = {
   /** Whether the session got no offers because it was late or held out. */
   isEmptied: boolean;
   /** Shown offers in the order of display. */
-  shown: readonly ShownOffer[];
+  offers: readonly ShownOffer[];
 };
 
-export type ShownOffer = { offerId: number; isSeen: boolean; isClicked: boolean; isDeclined: boolean };
+type ShownOffer = { offerId: number; isSeen: boolean; isClicked: boolean; isDeclined: boolean };
 
 /** Number of sessions in an hour that is over. Hours without sessions can be absent. */
 export type HourlySessions = { startMs: number; sessions: number };

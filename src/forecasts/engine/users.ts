@@ -9,7 +9,7 @@ const repetitions = 4;
 
 export type Reach = {
   /** For each day, the share of impressions that frequency caps and opt-outs leave. */
-  left: Float64Array;
+  remainingShare: Float64Array;
   /** Expected number of users per session of the campaign's schedule hours in the forecast period. */
   usersPerSession: number;
   /** Relative standard deviation of `usersPerSession`. */
@@ -33,12 +33,12 @@ export function* simulateUsers(
   const center = grid.indexOf(0);
   const users = sessions.slice(0, simulatedUsers);
   const meanChance = users.reduce((sum, { impressions }) => sum + (impressions[center] as number), 0) / users.length;
-  const days = { possible: new Float64Array(horizonDays), left: new Float64Array(horizonDays) };
+  const days = { possible: new Float64Array(horizonDays), remaining: new Float64Array(horizonDays) };
   const reached: number[] = [];
   const middleMs = nowMs - (visitDays * dayMs) / 2;
-  const known = users.filter(({ userKey }) => userKey !== null);
-  const returned = known.filter((session) => timesOf(session, visits).some((atMs) => atMs < middleMs)).length;
-  const returns = known.length === 0 ? 0 : returned / known.length;
+  const identified = users.filter(({ userKey }) => userKey !== null);
+  const returned = identified.filter((session) => timesOf(session, visits).some((atMs) => atMs < middleMs)).length;
+  const returns = identified.length === 0 ? 0 : returned / identified.length;
   const hasLimits = campaign.liveSinceMs === null && (campaign.frequencyCaps.length > 0 || declineRate > 0);
   for (const [at, session] of users.entries()) {
     if (at % 10 === 0) yield;
@@ -58,7 +58,7 @@ export function* simulateUsers(
         const isOpen = !hasLimits || isAllowed(campaign.frequencyCaps, state, atMs);
         days.possible[day] = (days.possible[day] as number) + share / times.length;
         if (!isOpen) continue;
-        days.left[day] = (days.left[day] as number) + share / times.length;
+        days.remaining[day] = (days.remaining[day] as number) + share / times.length;
         if (random.uniform() >= share) continue;
         state.impressionsMs.push(atMs);
         if (random.uniform() < click) state.clicksMs.push(atMs);
@@ -74,7 +74,7 @@ export function* simulateUsers(
   const mean = reached.reduce((sum, value) => sum + value, 0) / Math.max(1, reached.length);
   const variance = reached.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, reached.length);
   return {
-    left: smoothed(days.left, days.possible),
+    remainingShare: smoothed(days.remaining, days.possible),
     usersPerSession: open === 0 ? 0 : (mean * matching) / open,
     relativeSd: mean === 0 ? 0 : Math.sqrt(variance / reached.length) / mean,
   };
@@ -123,12 +123,12 @@ function isAllowed(caps: readonly FrequencyCap[], state: UserState, atMs: number
 }
 
 /** Returns the ratio of two daily sums, averaged over neighbouring days, which become more alike over time. */
-function smoothed(left: Float64Array, possible: Float64Array): Float64Array {
-  return left.map((_, day) => {
+function smoothed(remaining: Float64Array, possible: Float64Array): Float64Array {
+  return remaining.map((_, day) => {
     const reach = Math.floor(day / 3);
     let [above, below] = [0, 0];
     for (let other = Math.max(0, day - reach); other <= Math.min(horizonDays - 1, day + reach); other++) {
-      above += left[other] as number;
+      above += remaining[other] as number;
       below += possible[other] as number;
     }
     return below === 0 ? 1 : above / below;
