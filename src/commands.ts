@@ -9,6 +9,7 @@ import { demoCommands } from './demo/commands.ts';
 import { draftCommands } from './drafts/commands.ts';
 import { embeddedDatabases } from './embedded/databases.ts';
 import { experimentCommands } from './experiments/commands.ts';
+import { forecastCommands } from './forecasts/commands.ts';
 import { landingPageCommands } from './landing-pages/commands.ts';
 import { messageCommands } from './messages/commands.ts';
 import { offerCommands } from './offers/commands.ts';
@@ -88,6 +89,7 @@ export const commands: readonly Command[] = [
   ...reportCommands,
   ...dataCommands,
   ...experimentCommands,
+  ...forecastCommands,
   ...privacyCommands,
   ...demoCommands,
   completion,

@@ -16,6 +16,7 @@ import { createDemo } from './demo/module.ts';
 import { createDrafts } from './drafts/module.ts';
 import { createEventLog } from './event-log/module.ts';
 import { createExperiments } from './experiments/module.ts';
+import { createForecasts } from './forecasts/module.ts';
 import { createLandingPages } from './landing-pages/module.ts';
 import { createLearning } from './learning/module.ts';
 import { createMessages } from './messages/module.ts';
@@ -86,6 +87,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const tracking = add(
     createTracking({ platform, catalog, learning, budgets, webhooks, reports, coupons, offers, eventsStoredUntil }),
   );
+  add(createForecasts({ platform, catalog, catalogAdmin, learning, budgets, reports, offers }));
   add(createLandingPages({ platform, catalog, catalogAdmin, webhooks }));
   const alerts = add(
     createAlerts({

@@ -61,6 +61,7 @@ export const tables: Record<string, Ownership> = {
       'catalog-admin': 'a campaign may name only audiences that exist',
     },
   },
+  ...owned('forecasts', ['forecasts']),
   ...owned('sources', ['segment_sources', 'source_events', 'source_moments']),
   ...owned('experiments', [
     ...['experiment_currencies', 'experiment_moments', 'experiment_money', 'experiment_outcomes'],
@@ -166,6 +167,7 @@ export const tables: Record<string, Ownership> = {
       perks: 'perks and saved offers belong to the offers that a session showed',
       reports: 'rollups count sessions and take the dimensions of events from them',
       tracking: 'clicks and conversions need the placement, user and attributes of their session',
+      forecasts: 'forecasts repeat decisions of sessions, and count the visits of their users',
     },
   },
   ...owned('messages', [
@@ -216,6 +218,7 @@ export const tables: Record<string, Ownership> = {
       offers: 'live calls show the events of a session',
       demo: 'the demo shop shows the events of its user',
       reports: 'rollups count events',
+      forecasts: 'forecasts need to know which offers of sampled sessions were seen and clicked',
     },
   },
   ...owned('perks', ['wallet_items']),

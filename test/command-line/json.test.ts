@@ -71,6 +71,7 @@ const calls: Record<string, string> = {
   stop: 'offer 1',
   resume: 'offer 1',
   explain: '--placement checkout',
+  forecast: '1',
   story: 'SESSION',
   'reports reach': '',
   'landing-pages': '',

@@ -347,6 +347,7 @@ describe('the dashboard for all users', () => {
     '/why?user=nobody&offer=2',
     '/campaigns',
     '/campaigns/1',
+    '/campaigns/1/forecast',
     '/campaigns/1?edit=basics',
     '/campaigns/1?edit=landing',
     '/campaigns/1?edit=payout',

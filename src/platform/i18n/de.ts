@@ -793,6 +793,9 @@ export const de: Messages = {
     importJob: 'Für diesen Publisher läuft bereits ein Import. Versuchen Sie es nach dessen Ende erneut.',
     blockRuleJob:
       'Die Kosten der Sperrregeln werden für diesen Publisher bereits berechnet. Versuchen Sie es später erneut.',
+    forecastJob:
+      'Für diesen Publisher wird gerade eine Prognose berechnet. Versuchen Sie es in einigen Sekunden erneut.',
+    forecastsWaiting: 'Es warten zu viele Prognosen. Versuchen Sie es später erneut.',
     userExportJob:
       'Für diesen Publisher läuft bereits ein Export von Nutzerdaten. Versuchen Sie es nach dessen Ende erneut.',
     notFound: '{noun} nicht gefunden.',
@@ -2769,6 +2772,58 @@ export const de: Messages = {
     searchKey: '/ oder Strg-K',
     shortcuts: 'Tastenkürzel anzeigen',
     shortcutsKey: '?',
+  },
+  forecasts: {
+    title: 'Prognose für 30 Tage',
+    lead: 'Was die Kampagne in den nächsten 30 Tagen neben allen anderen voraussichtlich ausliefert.',
+    byDay: 'Nach Tagen',
+    calculate: 'Berechnen',
+    calculating: 'Wird berechnet …',
+    panelHint: 'Zeigt, was die Kampagne mit den Werten dieses Formulars ausliefern würde.',
+    busy: 'Es wird gerade eine andere Prognose berechnet. Versuchen Sie es in einigen Sekunden erneut.',
+    figure: 'Kennzahl',
+    mid: 'Erwartet',
+    expected: 'Erwartete Ausspielung',
+    midAndInterval: 'Erwartet, 80-%-Intervall',
+    low: 'Untergrenze',
+    high: 'Obergrenze',
+    range: '{low} – {high}',
+    impressions: 'Impressionen',
+    clicks: 'Klicks',
+    spend: 'Ausgaben',
+    users: 'Eindeutige Nutzer',
+    matching: 'Passende Sitzungen',
+    sessions: 'Alle Sitzungen',
+    impressionsByDay: 'Prognose der Impressionen nach Tagen',
+    clicksByDay: 'Prognose der Klicks nach Tagen',
+    spendByDay: 'Prognose der Ausgaben nach Tagen',
+    basis:
+      'Grundlage: {sessions} Sitzungen der letzten 7 Tage und der Verlauf von {days, plural, one {# Tag} other {# ' +
+      'Tagen}}, mit Limits, Budgets und Laufzeit der Kampagne.',
+    noRecord: 'Es gibt noch keine Trefferquote: Keine Prognose dieses Publishers ist abgelaufen.',
+    record:
+      '{forecasts, plural, one {Letzte Prognose} other {Letzte # Prognosen}}: tatsächliche Impressionen {inside, ' +
+      'number}-mal im Intervall, mittlere Abweichung {error}.',
+    conditions: 'So viele Sitzungen erfüllen die einzelnen Bedingungen:',
+    condition: '{condition}: {matching} von {sessions}',
+    includes: '{name}: {values}',
+    excludes: '{name} außer {values}',
+    rule:
+      '{rule, select, hours {Ausspielzeiten} audience {Zielgruppen} conditions {Eigene Attribute} no_identity ' +
+      '{Bekannte Nutzer} loyalty_not_wanted {Anfragen, die Prämienangebote zulassen} loyalty_only {Anfragen nach ' +
+      'anderen Angeboten als Prämien} no_creative {Anfragen, die kein Bild brauchen} not_on_offerwall ' +
+      '{Werbeflächen} other {{rule}}}',
+    note_no_history: 'In den letzten 7 Tagen gab es keine Sitzungen. Eine Prognose ist nicht möglich.',
+    note_short_history: 'Der Verlauf umfasst weniger als eine Woche. Das Intervall ist deshalb breit.',
+    note_nothing_matches: 'Keine Sitzung passt zur Kampagne.',
+    note_never_wins:
+      'Es gibt passende Sitzungen, aber andere Kampagnen belegen alle Positionen. Prüfen Sie Vergütung und Priorität.',
+    note_ended: 'Die Kampagne ist beendet.',
+    note_not_started: 'Die Kampagne beginnt erst in mehr als 30 Tagen.',
+    note_budget_spent: 'Ein Budget oder Limit ist ausgeschöpft.',
+    note_budget_limits: 'Budgets oder Limits begrenzen die Ausspielung.',
+    note_no_offers: 'Die Kampagne hat noch keine Angebote. Die Prognose geht von einem typischen Angebot aus.',
+    note_goal_ignored: 'Der Vorrang, den das Ziel vor dem Umsatz hat, ist nicht Teil der Prognose.',
   },
   forms: {
     ideal: 'ideal {length}',

@@ -61,6 +61,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
       guide('dispatcher', 'Operate the webhook dispatcher'),
       guide('reports', 'Reports'),
       guide('experiments', 'Run experiments'),
+      guide('forecasts', 'Forecast campaigns'),
       guide('dashboard', 'Use the dashboard'),
       document('reading-input', 'How Perkwire reads input'),
       document('promises', 'Promises'),
