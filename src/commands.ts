@@ -4,10 +4,12 @@ import { audienceCommands } from './audiences/commands.ts';
 import { catalogueCommands } from './catalog-admin/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
 import { couponCommands } from './coupons/commands.ts';
+import { dataCommands } from './data-files/commands.ts';
 import { demoCommands } from './demo/commands.ts';
 import { draftCommands } from './drafts/commands.ts';
 import { embeddedDatabases } from './embedded/databases.ts';
 import { experimentCommands } from './experiments/commands.ts';
+import { forecastCommands } from './forecasts/commands.ts';
 import { landingPageCommands } from './landing-pages/commands.ts';
 import { messageCommands } from './messages/commands.ts';
 import { offerCommands } from './offers/commands.ts';
@@ -85,7 +87,9 @@ export const commands: readonly Command[] = [
   ...accountCommands,
   ...secretsCommands(sealedColumns),
   ...reportCommands,
+  ...dataCommands,
   ...experimentCommands,
+  ...forecastCommands,
   ...privacyCommands,
   ...demoCommands,
   completion,

@@ -28,10 +28,11 @@ import {
   type TokenKey,
 } from './config/parse.ts';
 import { readVariables } from './config/schema.ts';
+import { parseStorage, type StorageSetting } from './config/storage.ts';
 import { parseTracing, type TracingSetting } from './config/tracing.ts';
 
 export { configSchema } from './config/schema.ts';
-export type { EventLogSetting, HttpProxy, ImageStoreSetting, Role, TokenKey, TracingSetting };
+export type { EventLogSetting, HttpProxy, ImageStoreSetting, Role, StorageSetting, TokenKey, TracingSetting };
 
 export type Config = {
   roles: readonly Role[];
@@ -91,6 +92,8 @@ export type Config = {
   imageCacheDir: string;
   imageCacheDiskMb: number;
   imageStore: ImageStoreSetting;
+  /** Storage for data files, or null to export none. */
+  dataFiles: StorageSetting | null;
   /** Path of the geolocation database, or null to use the bundled one. */
   geoipDb: string | null;
   retentionRawDays: number;
@@ -174,6 +177,7 @@ export function loadConfig(
       { store: raw.IMAGE_STORE, accessKeyId: raw.S3_ACCESS_KEY_ID, secretAccessKey: raw.S3_SECRET_ACCESS_KEY },
       problems,
     ),
+    dataFiles: parseDataFiles(raw, problems),
     geoipDb: raw.GEOIP_DB === '' ? null : raw.GEOIP_DB,
     retentionRawDays: raw.RETENTION_RAW_DAYS,
     retentionRollupDays: raw.RETENTION_ROLLUP_DAYS,
@@ -193,3 +197,19 @@ export function loadConfig(
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
+
+type DataFileVariables = { DATA_FILES_URL: string; S3_ACCESS_KEY_ID: string; S3_SECRET_ACCESS_KEY: string };
+
+/** Parses DATA_FILES_URL. Returns null if it is empty or has a problem, which is added to `problems`. */
+export const parseDataFiles = (raw: DataFileVariables, problems: string[]): StorageSetting | null =>
+  raw.DATA_FILES_URL === ''
+    ? null
+    : parseStorage(
+        {
+          name: 'DATA_FILES_URL',
+          store: raw.DATA_FILES_URL,
+          accessKeyId: raw.S3_ACCESS_KEY_ID,
+          secretAccessKey: raw.S3_SECRET_ACCESS_KEY,
+        },
+        problems,
+      );

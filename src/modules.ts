@@ -9,12 +9,14 @@ import { createCatalog } from './catalog/module.ts';
 import { createCatalogAdmin } from './catalog-admin/module.ts';
 import { createCoupons } from './coupons/module.ts';
 import { createDashboard } from './dashboard/module.ts';
+import { createDataFiles } from './data-files/module.ts';
 import { buildIndex } from './decision/build-index.ts';
 import { embeddedDemoIds, syntheticMark } from './demo/catalogue.ts';
 import { createDemo } from './demo/module.ts';
 import { createDrafts } from './drafts/module.ts';
 import { createEventLog } from './event-log/module.ts';
 import { createExperiments } from './experiments/module.ts';
+import { createForecasts } from './forecasts/module.ts';
 import { createLandingPages } from './landing-pages/module.ts';
 import { createLearning } from './learning/module.ts';
 import { createMessages } from './messages/module.ts';
@@ -86,6 +88,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const tracking = add(
     createTracking({ platform, catalog, learning, budgets, webhooks, reports, coupons, offers, eventsStoredUntil }),
   );
+  add(createForecasts({ platform, catalog, catalogAdmin, learning, budgets, reports, offers }));
   add(createLandingPages({ platform, catalog, catalogAdmin, webhooks }));
   const alerts = add(
     createAlerts({
@@ -107,6 +110,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   add(createMessages({ platform, catalog, accounts, webhooks, coupons, alerts, perks }));
   add(createAdvertisers({ platform, catalog, catalogAdmin, accounts, drafts, reports, tracking }));
   add(createPortal({ platform, catalog, accounts, webhooks, offers }));
+  add(createDataFiles({ platform }));
   add(createReference({ platform, catalog, webhooks }));
   add(createAgents({ platform, accounts }));
   if (demo)

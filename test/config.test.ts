@@ -64,6 +64,7 @@ describe('defaults', () => {
       imageCacheDir: '.data/image-cache',
       imageCacheDiskMb: 256,
       imageStore: { kind: 'database' },
+      dataFiles: null,
       webhookAllowNets: [],
       webhookAllowHttp: false,
       webhookProxy: null,
@@ -130,6 +131,23 @@ describe('values', () => {
     ]);
     for (const text of ['10.0.0.1', '10.0.0.0/33', 'intranet', '10.0.0.0/8;fd00::/8'])
       expect(namesOf(problemsOf({ WEBHOOK_ALLOW_NETS: text })), text).toEqual(['WEBHOOK_ALLOW_NETS']);
+  });
+
+  test('of DATA_FILES_URL are a folder or a bucket', () => {
+    const keys = { S3_ACCESS_KEY_ID: 'id', S3_SECRET_ACCESS_KEY: 'secret' };
+    expect(load({ DATA_FILES_URL: 'file:///var/data%20files' }).dataFiles).toEqual({
+      kind: 'folder',
+      path: '/var/data files',
+    });
+    expect(load({ DATA_FILES_URL: 's3://bucket/a/b?region=eu-central-1', ...keys }).dataFiles).toMatchObject({
+      endpoint: 'https://s3.eu-central-1.amazonaws.com',
+      prefix: 'a/b/',
+    });
+    for (const text of ['data', 'https://bucket', 'file://host/data', 'file:///', 's3://B'])
+      expect(namesOf(problemsOf({ DATA_FILES_URL: text, ...keys })), text).toEqual(['DATA_FILES_URL']);
+    expect(problemsOf({ DATA_FILES_URL: 's3://bucket' })).toEqual([
+      'S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set if DATA_FILES_URL is a bucket',
+    ]);
   });
 
   test('of ROLES cannot combine migrate with other roles', () => {

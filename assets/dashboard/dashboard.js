@@ -117,7 +117,7 @@ const unfold = (element) => {
   if (section) foldSection(section, true);
 };
 
-/** Folds the sections of long forms on small screens, except the first section and those with errors or a link target. */
+/** Folds the sections of long forms on small screens, except the first one and those with errors or a link target. */
 function foldSections() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (const index of document.querySelectorAll('nav.sections')) {

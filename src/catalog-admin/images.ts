@@ -1,10 +1,10 @@
 import { createHash, hash } from 'node:crypto';
 import multipart from '@fastify/multipart';
-import { AwsClient } from 'aws4fetch';
 import type { FastifyRequest } from 'fastify';
 import sharp from 'sharp';
 import type { ImageStoreSetting } from '../config.ts';
 import type { Values } from '../management/resource.ts';
+import { createBucketClient } from '../platform/bucket.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
@@ -261,25 +261,17 @@ const createFolderStore = (folder: string): ImageStore => ({
 /** Timeout of a bucket request, in milliseconds. */
 const bucketTimeoutMs = 10_000;
 
-/** Stores original images as objects in an S3-compatible bucket, using path-style URLs. */
+/** Stores original images as objects in an S3-compatible bucket. */
 function createS3Store(setting: Extract<ImageStoreSetting, { kind: 's3' }>): ImageStore {
-  const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey } = setting;
-  const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0 });
-
-  async function call(method: 'GET' | 'PUT', sha256: string, body?: Buffer): Promise<Response> {
-    const url = `${endpoint}/${bucket}/${prefix}${sha256}`;
-    const signed = await client.sign(url, body === undefined ? { method } : { method, body: new Uint8Array(body) });
-    return fetch(signed, { signal: AbortSignal.timeout(bucketTimeoutMs), redirect: 'error' });
-  }
-
+  const call = createBucketClient(setting, bucketTimeoutMs);
   return {
-    put: async (sha256, bytes) => {
-      const response = await call('PUT', sha256, bytes);
+    put: async (sha256, body) => {
+      const response = await call('PUT', { name: sha256, body });
       await response.arrayBuffer();
       if (!response.ok) throw new Error(`the bucket answered ${response.status} to a PUT`);
     },
     get: async (sha256) => {
-      const response = await call('GET', sha256);
+      const response = await call('GET', { name: sha256 });
       const bytes = Buffer.from(await response.arrayBuffer());
       if (response.status === 404) return null;
       if (!response.ok) throw new Error(`the bucket answered ${response.status} to a GET`);

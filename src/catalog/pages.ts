@@ -77,6 +77,13 @@ export type PageExtensions = {
     /** Renders the reach for the current form values, which may be incomplete. */
     ofTyped: (context: PublisherContext, typed: Values) => Promise<Html>;
   };
+  /** Forecasts the next 30 days of a campaign. */
+  forecast?: {
+    /** Renders the forecast panel next to a form. It requests the forecast for the current form values from a URL. */
+    panel: (context: PublisherContext, forecastUrl: string) => Html;
+    /** Renders the forecast of a stored campaign whose values are changed to the current form values. */
+    ofTyped: (context: PublisherContext, stored: View, typed: Values) => Promise<Html>;
+  };
   /** Opens a landing page that is being entered, and renders the result. The URL can be incomplete. */
   landingCheck?: (context: PublisherContext, url: string) => Promise<Html>;
   /**

@@ -206,8 +206,13 @@ export const configSchema = Type.Object({
     description:
       'Image storage: an absolute path, or s3://bucket/prefix?endpoint=https://…&region=…. Empty uses PostgreSQL.',
   }),
-  S3_ACCESS_KEY_ID: Type.String({ default: '', description: 'Access key of the S3 bucket in IMAGE_STORE.' }),
-  S3_SECRET_ACCESS_KEY: Type.String({ default: '', description: 'Secret access key of the S3 bucket in IMAGE_STORE.' }),
+  S3_ACCESS_KEY_ID: Type.String({ default: '', description: 'Access key of the S3 buckets.' }),
+  S3_SECRET_ACCESS_KEY: Type.String({ default: '', description: 'Secret access key of the S3 buckets.' }),
+  DATA_FILES_URL: Type.String({
+    default: '',
+    description:
+      'Folder or bucket for hourly data files: file:///path or s3://bucket/prefix?endpoint=https://…. Empty: none.',
+  }),
   GEOIP_DB: Type.String({
     default: '',
     description: 'MaxMind country or city database (.mmdb). Empty uses the bundled country database.',

@@ -1,7 +1,7 @@
 import { AppError } from '../platform/errors.ts';
 import { problem } from '../platform/problem.ts';
 
-type Job = 'catalogueJob' | 'blockRuleJob' | 'importJob' | 'userExportJob';
+type Job = 'catalogueJob' | 'blockRuleJob' | 'importJob' | 'userExportJob' | 'forecastJob';
 
 export type Alone = <T>(publisherId: number, work: () => Promise<T>) => Promise<T>;
 

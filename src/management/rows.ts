@@ -233,6 +233,13 @@ function withoutUnchangeable(resource: Resource, fields: Values, current: View):
   return rest;
 }
 
+/**
+ * Returns the complete values of a row that is not stored. Fields with a default are optional.
+ * @throws AppError invalid_request listing every invalid field
+ */
+export const completeRow = (resource: Resource, work: Work, input: unknown): Promise<Values> =>
+  checked(resource, work, { ...defaultsOf(resource), ...prepared(resource, input) }, null);
+
 /** Fills in missing values and validates the result. */
 async function checked(resource: Resource, work: Work, input: Values, current: View | null): Promise<Values> {
   const shape = checkValue(resource.input, input);

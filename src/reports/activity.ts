@@ -66,3 +66,42 @@ export async function recordedMetrics<Name extends MetricName>(
   );
   return new Set(metrics.filter((name) => rows[0]?.[name] === true));
 }
+
+/** Returns a publisher's sessions by hour since a given time, oldest first. Hours without sessions are left out. */
+export async function hourlySessions(
+  executor: Executor,
+  publisherId: number,
+  sinceMs: number,
+): Promise<{ startMs: number; sessions: number }[]> {
+  const { rows } = await executor.query<{ start_s: number; sessions: number }>(
+    `select extract(epoch from bucket)::float8 as start_s, sum(sessions)::float8 as sessions from rollups
+    where publisher_id = $1 and grain = 0 and bucket >= $2 group by bucket order by bucket`,
+    [publisherId, new Date(sinceMs)],
+  );
+  return rows.map(({ start_s: startS, sessions }) => ({ startMs: startS * 1000, sessions }));
+}
+
+/** Events of a campaign at a publisher. `spendMicros` is in millionths of the payout currency. */
+export type CampaignEvents = { impressions: number; clicks: number; conversions: number; spendMicros: number };
+
+/**
+ * Returns the events of a campaign in a period, which must begin and end at full hours.
+ * @param currency currency of the amounts to add up
+ */
+export async function campaignEvents(
+  executor: Executor,
+  { publisherId, campaignId, currency }: { publisherId: number; campaignId: number; currency: string },
+  { fromMs, untilMs }: { fromMs: number; untilMs: number },
+): Promise<CampaignEvents> {
+  const { rows } = await executor.query<CampaignEvents>(
+    `select coalesce(sum(impressions), 0)::float8 as impressions, coalesce(sum(clicks), 0)::float8 as clicks,
+      coalesce(sum(conversions), 0)::float8 as conversions,
+      (select coalesce(sum(revenue_micros), 0)::float8 from rollup_money
+        where publisher_id = $1 and grain = ${dimensionBits.offer} and campaign_id = $2 and bucket >= $3 and bucket < $4
+          and currency = $5) as "spendMicros"
+    from rollups
+    where publisher_id = $1 and grain = ${dimensionBits.offer} and campaign_id = $2 and bucket >= $3 and bucket < $4`,
+    [publisherId, campaignId, new Date(fromMs), new Date(untilMs), currency],
+  );
+  return rows[0] as CampaignEvents;
+}

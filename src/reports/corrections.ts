@@ -15,6 +15,7 @@ import {
 import { allEventsSql, countedEventsSql, isRolledUp } from './rollup/events.ts';
 import { customGrains, customMoneyKey, customRollupKey } from './rollup/keys.ts';
 import { blockRollups } from './rollup/lock.ts';
+import { reachErasedCte } from './rollup/reach.ts';
 import { isRebucketed, otherValue, recountSql, zonedEventsCte } from './rollup/statement.ts';
 
 const columnsOf = (table: string): string =>
@@ -83,6 +84,7 @@ other_money_written as (
   from money_moved group by publisher_id, key, grain, bucket, currency
   on conflict (${customMoneyKey}) do update set ${addMoneySql}
 ),
+${reachErasedCte},
 counted_attributes as ( -- attributes of the sessions that are reported
   select distinct (at at time zone 'UTC')::date as day, publisher_id, attribute.key, session_id
   from counted_events cross join lateral jsonb_each_text(custom) as attribute
@@ -139,10 +141,10 @@ select from rollup_publishers where publisher_id in (
 ) order by publisher_id for update`;
 
 /**
- * Erases values of custom attributes from the rollups. The counts of sessions that are already rolled up are moved to
- * the value `other`, and totals do not change. It must run in the transaction that removes the attributes from the
- * sessions, before they are removed. Rollups and compaction are blocked meanwhile, because rows that they rewrite
- * concurrently would be missed.
+ * Erases values of custom attributes from the rollups, and users from the sketches. The counts of sessions that are
+ * already rolled up are moved to the value `other` and to unknown users, and totals do not change. It must run in the
+ * transaction that removes the attributes from the sessions, before they are removed. Rollups and compaction are
+ * blocked meanwhile, because rows that they rewrite concurrently would be missed.
  * @returns the attributes to store for each session, all set to `other`, so that a recount matches the rollups
  */
 export async function eraseAttributeValues(

@@ -28,6 +28,17 @@ export const metricNames: readonly MetricName[] = [...countNames, ...moneyMetric
 /** Booked revenue and unbilled amount in one currency, in millionths. */
 export type MoneySum = { currency: string; revenueMicros: number; unbilledMicros: number };
 
+/** Number of unique users, with their impressions. */
+export type UserCount = {
+  users: number;
+  /** Impressions of these users. */
+  impressions: number;
+  /** Impressions of unknown users, which are not in `users`. */
+  unknown: number;
+  /** Whether `users` is exact rather than an estimate. */
+  isExact: boolean;
+};
+
 /**
  * Values of all metrics. Amounts are in millionths of the currency. A value is NaN if the number of sessions is unknown
  * (`withoutSessions`), or if there are amounts in several currencies, which are never added up.
@@ -35,6 +46,11 @@ export type MoneySum = { currency: string; revenueMicros: number; unbilledMicros
 export type Metrics = Record<MetricName, number> & {
   /** Amounts by currency, sorted by currency code. */
   money: readonly MoneySum[];
+  /**
+   * Unique users. Absent unless they were counted for exactly these metrics, because unique users do not add up: sums
+   * of metrics have none.
+   */
+  users?: UserCount;
 };
 
 /**

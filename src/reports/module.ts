@@ -15,6 +15,8 @@ import { readState } from './pages/explorer/state.ts';
 import { weekFigures } from './pages/week.ts';
 import type { CountPerkStages } from './perk-stages.ts';
 import { reportRoutes } from './query/routes.ts';
+import { compactReach } from './reach/compact.ts';
+import { reachRoutes } from './reach/routes.ts';
 import { compactRollups } from './rollup/compact.ts';
 import { applyReportRetention, createRollupJob } from './rollup/job.ts';
 import { registerRollupMetrics } from './rollup/metrics.ts';
@@ -54,6 +56,13 @@ export function createReports({ platform, catalog, accounts }: ReportsDeps) {
       run: async (isStopped) => void (await compactRollups(pool, now(), isStopped)),
     },
     {
+      name: 'reach sketches',
+      roles: ['worker'],
+      pauseMs: 60_000,
+      locks: 'an advisory lock: one process at a time',
+      run: (isStopped) => compactReach(pool, isStopped),
+    },
+    {
       name: 'scheduled reports',
       roles: ['worker'],
       pauseMs: 10_000,
@@ -71,7 +80,10 @@ export function createReports({ platform, catalog, accounts }: ReportsDeps) {
     extensions,
     retention: applyReportRetention,
     publicRoutes: async (open: App) => void (await open.register(reportRoutes, deps)),
-    routes: async (app: App) => void (await app.register(rowsRoutes, { ...deps, reports })),
+    routes: async (app: App) => {
+      await app.register(rowsRoutes, { ...deps, reports });
+      await app.register(reachRoutes, { ...deps, reports });
+    },
     pages: (app: App, shell: Shell, { perkStages, chatChannels }: ReportContributions) => {
       explorerPages(app, { ...shell, deps, countPerkStages: perkStages });
       schedulePages(publisherPages(app, shell), { deps, chatChannels });

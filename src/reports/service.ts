@@ -10,13 +10,14 @@ import { createLimiter } from '../platform/lib/fair-limiter.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { problem } from '../platform/problem.ts';
 import { type ConvertedTotal, readConvertedTotal } from './converted.ts';
-import { type Metrics, sumOf, withoutSessions } from './metrics.ts';
+import { type Metrics, sumOf, type UserCount, withoutSessions } from './metrics.ts';
 import { type Explored, type ExploreQuery, explore, exploreTop, type TopQuery } from './query/explore.ts';
 import { queryActivity } from './query/query.ts';
 import { type ReadOptions, readConsistently, tooLarge } from './query/read-only.ts';
 import { type ActivityParameters, dateIn, maxDays, readActivity } from './query/request.ts';
 import { addsUpSessions, sourceOf } from './query/source.ts';
 import type { ActivityQuery, ActivityRow, ReportRequest } from './query/types.ts';
+import { countUsersOf, noUsers, userKeyOf, userSourceOf } from './reach/read.ts';
 import { type Reconciliation, reconcile } from './reconcile/reconcile.ts';
 
 export type ActivityReport = ReportRequest & {
@@ -67,6 +68,11 @@ export type ReportService = {
    */
   readRaw: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
   /**
+   * Reads rollups or sketches for a report. The reads count towards the limit on concurrent reports.
+   * @throws AppError report_too_large, unavailable
+   */
+  readRollups: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
+  /**
    * Reconciles a range of UTC days.
    * @throws AppError invalid_request, report_too_large, unavailable
    */
@@ -100,9 +106,15 @@ const limitFromRaw = createLimiter({
   message,
 });
 
-type ServiceDeps = { pool: pg.Pool; replica: Replica | null; dbHealth: DatabaseHealth; now: () => number };
+type ServiceDeps = {
+  pool: pg.Pool;
+  replica: Replica | null;
+  dbHealth: DatabaseHealth;
+  config: { retentionRawDays: number };
+  now: () => number;
+};
 
-export function createReportService({ pool, replica, dbHealth, now }: ServiceDeps): ReportService {
+export function createReportService({ pool, replica, dbHealth, config, now }: ServiceDeps): ReportService {
   const failFast = createFailFast(dbHealth);
 
   async function activity(
@@ -113,10 +125,20 @@ export function createReportService({ pool, replica, dbHealth, now }: ServiceDep
     const hasKey = (key: string): Promise<boolean> => isReportKey(pool, publisher.id, key);
     const request = await readActivity(parameters, { publisher, nowMs: now(), hasKey, resources });
     const { query } = request;
-    const options = { fromRollups: sourceOf(query).kind !== 'raw', signal };
+    const userSource = request.hasUsers
+      ? await userSourceOf(pool, query, { nowMs: now(), retentionRawDays: config.retentionRawDays })
+      : null;
+    const options = { fromRollups: sourceOf(query).kind !== 'raw' && userSource !== 'raw', signal };
     return limited(publisher.id, options, async (executor) => {
       const rows = await queryActivity(executor, query, maxRows);
       if (rows.length > maxRows) throw tooLarge(problem('tooManyRows', { max: maxRows }));
+      const users = request.hasUsers
+        ? await countUsersOf(executor, query, { source: userSource, grouping: 'slots' })
+        : null;
+      const usersOf = ({ startMs, group }: ActivityRow): UserCount =>
+        users?.groups.get(userKeyOf(startMs, group)) ?? noUsers;
+      const withUsers = (list: readonly ActivityRow[]): readonly ActivityRow[] =>
+        users === null ? list : list.map((row) => ({ ...row, metrics: { ...row.metrics, users: usersOf(row) } }));
       const totals = addsUp(query)
         ? sumOf(rows)
         : sumOf(await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows));
@@ -125,8 +147,11 @@ export function createReportService({ pool, replica, dbHealth, now }: ServiceDep
       return {
         ...request,
         ...converted,
-        rows: addsUpSessions(query) ? rows.map((row) => ({ ...row, metrics: withoutSessions(row.metrics) })) : rows,
-        totals: addsUpSessions({ ...query, groupBy: [] }) ? withoutSessions(totals) : totals,
+        rows: withUsers(addsUpSessions(query) ? rows.map(withoutSessionsOf) : rows),
+        totals: {
+          ...(addsUpSessions({ ...query, groupBy: [] }) ? withoutSessions(totals) : totals),
+          ...(users !== null && { users: users.total }),
+        },
       };
     });
   }
@@ -163,9 +188,13 @@ export function createReportService({ pool, replica, dbHealth, now }: ServiceDep
         limited(query.publisherId, { fromRollups: true, signal }, (executor) => exploreTop(executor, query)),
       ),
     readRaw: (publisherId, work, signal) => failFast(() => limited(publisherId, { fromRollups: false, signal }, work)),
+    readRollups: (publisherId, work, signal) =>
+      failFast(() => limited(publisherId, { fromRollups: true, signal }, work)),
     reconciliation: (publisher, range, signal) => failFast(() => reconciliation(publisher, range, signal)),
   };
 }
+
+const withoutSessionsOf = (row: ActivityRow): ActivityRow => ({ ...row, metrics: withoutSessions(row.metrics) });
 
 /**
  * Whether adding up the rows yields the totals. It does not if the rows count a session once per offer, or if sessions

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { hasMoney, metricNames, moneyMetrics, moneySumsSql, sumsSql } from './metrics.ts';
+import { verifyReach } from './reach/verify.ts';
 import { allEventsSql, isRolledUp, longestDays } from './rollup/events.ts';
 import { weekBit } from './rollup/grains.ts';
 import { customGrains, moneyKey, rollupKey } from './rollup/keys.ts';
@@ -155,6 +156,9 @@ export async function verifyRollups(client: pg.ClientBase, from: string, to: str
       all.compared += rows[0]?.compared ?? 0;
       all.differences.push(...(rows[0]?.wrong ?? []).map((row) => toDifference(row, kind)));
     }
+    const reach = await verifyReach(client, computedSumsCtes(eventsOfDays), [from, to]);
+    all.compared += reach.compared;
+    all.differences.push(...reach.differences);
     return all;
   } finally {
     await client.query('rollback');

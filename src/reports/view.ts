@@ -1,6 +1,6 @@
 import { csvCell } from '../platform/lib/csv.ts';
 import { fromMicros } from '../platform/money.ts';
-import { countNames, type Metrics, type MoneySum, withMoney } from './metrics.ts';
+import { countNames, type Metrics, type MoneySum, type UserCount, withMoney } from './metrics.ts';
 import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
 
@@ -32,6 +32,23 @@ export const viewNames: readonly string[] = columns.map(({ name }) => name);
  */
 export const sessionViewNames: readonly string[] = ['sessions', 'filled_sessions', 'rpm', 'fill_rate'];
 
+/** Columns with unique users. Only reports that count them have these columns. They never add up. */
+const userColumns: typeof columns = [
+  { name: 'reach', of: ({ users }) => users?.users ?? Number.NaN },
+  { name: 'frequency', of: ({ users }) => (users === undefined ? Number.NaN : frequencyOf(users)) },
+  { name: 'unknown_impressions', of: ({ users }) => users?.unknown ?? Number.NaN },
+];
+
+export const userViewNames: readonly string[] = userColumns.map(({ name }) => name);
+
+/** Returns the mean number of impressions per user. */
+export const frequencyOf = ({ users, impressions }: UserCount): number =>
+  users === 0 ? Number.NaN : rounded(impressions / users);
+
+/** Returns the columns with unique users of a row in the API format. */
+const usersView = (metrics: Metrics): Record<string, number | null> =>
+  Object.fromEntries(userColumns.map(({ name, of }) => [name, Number.isNaN(of(metrics)) ? null : of(metrics)]));
+
 const zeros: MetricsView = Object.fromEntries(viewNames.map((name) => [name, 0]));
 
 function metricsView(metrics: Metrics): MetricsView {
@@ -40,7 +57,7 @@ function metricsView(metrics: Metrics): MetricsView {
   return view;
 }
 
-const columnOf = new Map(columns.map((column) => [column.name, column]));
+const columnOf = new Map([...columns, ...userColumns].map((column) => [column.name, column]));
 
 /** Returns the displayed value of a metric by its column name. */
 export const viewValue = (name: string, metrics: Metrics): number => columnOf.get(name)?.of(metrics) ?? 0;
@@ -72,7 +89,8 @@ export const amountsView = (metrics: Metrics, reportCurrency: string | null): Re
   const currency = currencyOfRow(metrics, reportCurrency);
   const view = metricsView(metrics);
   const amounts = currency === null ? { revenue: null, unbilled: null, rpm: null } : {};
-  return { ...view, ...amounts, currency, revenue_by_currency: moneyView(metrics.money) };
+  const users = metrics.users === undefined ? {} : usersView(metrics);
+  return { ...view, ...amounts, ...users, currency, revenue_by_currency: moneyView(metrics.money) };
 };
 
 type Pieces = Generator<Buffer, void, undefined>;
@@ -80,7 +98,8 @@ type Pieces = Generator<Buffer, void, undefined>;
 /** Metrics that are amounts in a single currency. */
 const moneyViewNames: ReadonlySet<string> = new Set(['revenue', 'unbilled', 'rpm']);
 
-const members = columns.map(({ name, of }) => ({ name, key: Buffer.from(`,${JSON.stringify(name)}:`), of }));
+/** Returns the columns of a report. */
+const columnsOf = ({ hasUsers }: ReportRequest): typeof columns => (hasUsers ? [...columns, ...userColumns] : columns);
 const unknown = Buffer.from('null');
 /** Encodes the members of a JSON object so that they can be appended to another object. */
 const moneyBytes = (json: string): Buffer => Buffer.from(`,${json.slice(1, -1)}`);
@@ -91,10 +110,16 @@ const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffe
  * dimensions under their requested names, and the metrics.
  */
 export function* toJsonItems(
-  { query, names }: ReportRequest,
+  request: ReportRequest,
   rows: readonly ActivityRow[],
   reportCurrency: string | null,
 ): Pieces {
+  const { query, names } = request;
+  const members = columnsOf(request).map(({ name, of }) => ({
+    name,
+    key: Buffer.from(`,${JSON.stringify(name)}:`),
+    of,
+  }));
   const writer = createWriter();
   const timeBytes = memoise((time: string) => {
     const hour = query.aggregatedBy === 'hour' ? `,"hour":"${time}"` : '';
@@ -129,17 +154,19 @@ export function* toJsonItems(
  * contains the counts, so that columns can be added up. The other lines contain only amounts. Text that a spreadsheet
  * may interpret as a formula is prefixed with an apostrophe.
  */
-export function* toCsv(
-  { query, names }: ReportRequest,
-  rows: readonly ActivityRow[],
-  reportCurrency: string | null,
-): Pieces {
+export function* toCsv(request: ReportRequest, rows: readonly ActivityRow[], reportCurrency: string | null): Pieces {
+  const { query, names } = request;
+  const columns = columnsOf(request);
   const writer = createWriter();
   const byHour = query.aggregatedBy === 'hour';
   const timeBytes = memoise((time: string) => Buffer.from(byHour ? `${time.slice(0, 10)},${time}` : time));
   const cellBytes = memoise((value: string | number) => Buffer.from(`,${csvCell(value)}`));
   writer.put(
-    Buffer.from(['date', ...(byHour ? ['hour'] : []), ...names, ...viewNames, 'currency'].map(csvCell).join(',')),
+    Buffer.from(
+      ['date', ...(byHour ? ['hour'] : []), ...names, ...columns.map(({ name }) => name), 'currency']
+        .map(csvCell)
+        .join(','),
+    ),
   );
   writer.put(endOfLine);
   const line = ({ time, group }: ActivityRow, metrics: Metrics, only: ReadonlySet<string> | null): void => {

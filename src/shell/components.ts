@@ -381,6 +381,8 @@ const rowsOfRate: Readonly<Record<string, string>> = {
   ctr: 'clicks',
   cvr: 'conversions',
   rpm: 'revenue',
+  reach: 'impressions',
+  frequency: 'impressions',
 };
 
 export type RowMetricName = string;

@@ -95,6 +95,23 @@ export const roughPercent = (value: number): string => numberFormat('rough').for
 /** Formats a duration in milliseconds. */
 export const milliseconds = (value: number): string => `${numberFormat('tenths').format(value)} ms`;
 
+/** Formats a size with a unit, such as `1.5 MB`. */
+export function byteSize(value: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const power = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3));
+  const size = sizeFormat(power === 0 ? 'whole' : 'decimal').format(value / 1000 ** power);
+  return t('operator.bytes', { size, unit: units[power] ?? '' });
+}
+
+const sizeFormat = perLocale((locale, kind) => {
+  const digits = kind === 'whole' ? 0 : 1;
+  return new Intl.NumberFormat(locale, {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+    useGrouping: false,
+  });
+});
+
 const languageNames = perLocale((locale) => new Intl.DisplayNames(locale, { type: 'language' }));
 
 /** Returns the name of a language, such as "German" for `de`. `tag` must be canonical. */

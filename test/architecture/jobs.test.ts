@@ -8,6 +8,7 @@ const periodic: Record<string, string> = {
   'src/platform/db/health.ts': 'its ticks measure the time that the process had; jobs wait for its state',
   'src/event-log/event-log.ts': 'its probe is part of an open event log: what answers beacons waits for it',
   'src/event-log/consumer.ts': 'the pause of the job "event log" in a partition without messages',
+  'src/data-files/export/start-thread.ts': 'passes the stop of the job "data files" on to its thread',
   'src/webhooks/dispatcher/worker.ts': 'the poll of the job "webhook dispatcher"',
 };
 

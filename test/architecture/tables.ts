@@ -17,6 +17,10 @@ const profilesOfUsers = 'one statement reads the histories and the profiles of t
 
 const codeOfAdvertiser = 'advertisers report what became of the codes of their offers';
 
+const rawRows = 'data files have the raw rows of all modules';
+
+const reconciled = 'data files are compared with what reports have counted';
+
 const storyOfSession = 'the search finds a session by any of its ids and shows all that happened in it';
 
 export const tables: Record<string, Ownership> = {
@@ -57,6 +61,7 @@ export const tables: Record<string, Ownership> = {
       'catalog-admin': 'a campaign may name only audiences that exist',
     },
   },
+  ...owned('forecasts', ['forecasts']),
   ...owned('sources', ['segment_sources', 'source_events', 'source_moments']),
   ...owned('experiments', [
     ...['experiment_currencies', 'experiment_moments', 'experiment_money', 'experiment_outcomes'],
@@ -152,6 +157,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'offers',
     writers: { budgets: 'one statement stores sessions and checks or changes the histories and slices of their users' },
     readers: {
+      'data-files': rawRows,
       dashboard: storyOfSession,
       audiences: 'erasures and exports find the user by the hashes of e-mail addresses that its sessions had',
       budgets: 'caps are counted for the user of a session, whom its events do not name',
@@ -161,13 +167,14 @@ export const tables: Record<string, Ownership> = {
       perks: 'perks and saved offers belong to the offers that a session showed',
       reports: 'rollups count sessions and take the dimensions of events from them',
       tracking: 'clicks and conversions need the placement, user and attributes of their session',
+      forecasts: 'forecasts repeat decisions of sessions, and count the visits of their users',
     },
   },
   ...owned('messages', [
     ...['message_confirmations', 'message_feedback_calls', 'message_suppressions'],
     'perk_message_settings',
   ]),
-  perk_messages: { owner: 'messages', readers: { dashboard: storyOfSession } },
+  perk_messages: { owner: 'messages', readers: { dashboard: storyOfSession, 'data-files': rawRows } },
   ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock']),
   coupons: { owner: 'coupons', readers: { dashboard: storyOfSession } },
   coupon_pools: { owner: 'coupons', readers: { catalog: 'the snapshot says which offers have codes' } },
@@ -192,6 +199,7 @@ export const tables: Record<string, Ownership> = {
   conversions: {
     owner: 'tracking',
     readers: {
+      'data-files': rawRows,
       audiences: 'rules of audiences count conversions of one name',
       dashboard: storyOfSession,
       reports: 'the rows behind a number have the names and transactions of conversions',
@@ -201,6 +209,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'tracking',
     writers: { budgets: 'one statement stores a "no thanks" and the opt-out that only a new one causes' },
     readers: {
+      'data-files': rawRows,
       dashboard: storyOfSession,
       audiences: 'rules of audiences count what users did',
       experiments: 'sums of experiments are made of what their users did',
@@ -209,12 +218,14 @@ export const tables: Record<string, Ownership> = {
       offers: 'live calls show the events of a session',
       demo: 'the demo shop shows the events of its user',
       reports: 'rollups count events',
+      forecasts: 'forecasts need to know which offers of sampled sessions were seen and clicked',
     },
   },
   ...owned('perks', ['wallet_items']),
   usp_sessions: {
     owner: 'perks',
     readers: {
+      'data-files': rawRows,
       dashboard: storyOfSession,
       demo: 'examples of the API reference name a session whose perks are open',
       offers: 'live calls show the selection of a session',
@@ -222,12 +233,14 @@ export const tables: Record<string, Ownership> = {
   },
   ...owned('webhooks', [
     'pull_cursors',
-    ...['delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
+    ...['delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
     ...['endpoint_activity', 'endpoint_health', 'endpoint_test_buckets', 'operational_events', 'redelivery_jobs'],
   ]),
+  delivery_attempts: { owner: 'webhooks', readers: { 'data-files': rawRows } },
   deliveries: {
     owner: 'webhooks',
     readers: {
+      'data-files': rawRows,
       dashboard: storyOfSession,
       demo: 'examples of the API reference name the latest delivery',
       perks: 'the perk funnel counts sessions whose webhook was delivered',
@@ -238,18 +251,22 @@ export const tables: Record<string, Ownership> = {
   webhook_endpoints: { owner: 'webhooks', readers: { demo: "the demo's receiver verifies with its own secret" } },
   ...owned('reports', [
     ...['custom_rollup_money', 'minute_money'],
-    ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'report_schedules'],
-    ...['rollup_progress', 'rollup_publishers', 'rollups', 'saved_reports'],
+    ...['custom_rollups', 'custom_values', 'minute_rollups', 'reach_pending', 'reach_sketches', 'report_schedules'],
+    ...['rollup_publishers', 'rollups', 'saved_reports'],
   ]),
+  reconciliation: { owner: 'reports', readers: { 'data-files': reconciled } },
+  rollup_progress: { owner: 'reports', readers: { 'data-files': reconciled } },
   rollup_money: { owner: 'reports', readers: { 'catalog-admin': bookedMoney } },
   bookings: {
     owner: 'reports',
     readers: {
+      'data-files': rawRows,
       audiences: 'rules of audiences count conversions',
       experiments: 'sums of experiments are made of what their users did',
       learning: 'the ranking model learns from conversions',
     },
   },
   ...owned('privacy', ['erased_sessions', 'erasures']),
+  ...owned('data-files', ['data_file_erasures', 'data_file_runs']),
   ...owned('dashboard', ['processes']),
 };

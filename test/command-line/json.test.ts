@@ -24,6 +24,7 @@ beforeAll(async () => {
   };
   ({ sessionId } = await fetchOffers(t));
   folder = await mkdtemp(join(tmpdir(), 'perkwire-json-'));
+  env.DATA_FILES_URL = join(folder, 'data');
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
 });
 afterAll(async () => {
@@ -70,7 +71,9 @@ const calls: Record<string, string> = {
   stop: 'offer 1',
   resume: 'offer 1',
   explain: '--placement checkout',
+  forecast: '1',
   story: 'SESSION',
+  'reports reach': '',
   'landing-pages': '',
   'audiences create': 'people',
   'audiences import': 'people FOLDER/users.csv',
@@ -112,6 +115,11 @@ const calls: Record<string, string> = {
   'audit verify': 'DATABASE',
   'audit export': 'DATABASE',
   'reports verify': 'DATABASE',
+  'data restart': 'DATABASE',
+  'data export': 'DATABASE',
+  'data status': 'DATABASE',
+  'data verify': 'DATABASE',
+  'data compact': 'DATABASE',
   'operator create': '--email you@shop.example DATABASE',
   doctor: 'DATABASE',
   'demo load': 'DATABASE',

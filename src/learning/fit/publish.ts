@@ -45,7 +45,7 @@ export function publish(model: RateModel, rows: Rows, fit: Fit, provenSinceMs: n
  * the log-normal distribution of the rate. The mean is raised for uncertain offers. Otherwise, an offer with a bad
  * start would hardly ever be tried again.
  */
-function widened(mean: number, variance: number): [number, number] {
+export function widened(mean: number, variance: number): [number, number] {
   const rate = 1 / (1 + Math.exp(-mean));
   const ofLogarithm = Math.max(1e-12, (1 - rate) ** 2);
   return [mean + (sampledPart * variance * (1 - 2 * rate)) / 2, Math.expm1(ofLogarithm * variance) / ofLogarithm];

@@ -796,6 +796,9 @@ export const de: Messages = {
     importJob: 'Für diesen Publisher läuft bereits ein Import. Versuchen Sie es nach dessen Ende erneut.',
     blockRuleJob:
       'Die Kosten der Sperrregeln werden für diesen Publisher bereits berechnet. Versuchen Sie es später erneut.',
+    forecastJob:
+      'Für diesen Publisher wird gerade eine Prognose berechnet. Versuchen Sie es in einigen Sekunden erneut.',
+    forecastsWaiting: 'Es warten zu viele Prognosen. Versuchen Sie es später erneut.',
     userExportJob:
       'Für diesen Publisher läuft bereits ein Export von Nutzerdaten. Versuchen Sie es nach dessen Ende erneut.',
     notFound: '{noun} nicht gefunden.',
@@ -1020,6 +1023,14 @@ export const de: Messages = {
     placementNoName: 'Ignoriert: Der Name muss Text mit 1 bis {max, number} Zeichen sein.',
     placementMembers: 'Andere Felder als {names} werden ignoriert.',
     tooManyRows: 'Der Bericht hat mehr als {max, number} Zeilen. Wählen Sie weniger Tage oder filtern Sie.',
+    noMetric: '„{name}“ ist keine Kennzahl.',
+    reachUnknown:
+      'Die Reichweite lässt sich für diesen Bericht nicht ermitteln. Er ist nach einem eigenen Attribut gruppiert, ' +
+      'oder seine Rohdaten wurden gelöscht.',
+    reachNotSketched:
+      'Die Reichweite lässt sich für diesen Zeitraum nicht ermitteln. Er beginnt vor ihrer Erfassung, oder der ' +
+      'Bericht ist nach einem eigenen Attribut gefiltert.',
+    reachTooLarge: 'Der Bericht hat zu viele Nutzer. Wählen Sie weniger Tage oder Dimensionen.',
     tooManyValues: 'Der Bericht hat mehr als {max, number} Werte. Wählen Sie weniger Tage oder filtern Sie.',
     reportSlow: 'Der Bericht dauert zu lange. Wählen Sie weniger Tage oder Dimensionen.',
     noDimension: '„{name}“ ist keine Dimension von Berichten.',
@@ -1927,6 +1938,27 @@ export const de: Messages = {
     edit: 'Bearbeiten',
     show: 'Ansehen',
   },
+  dataFiles: {
+    lead: 'Stündliche Parquet-Dateien mit den Rohdaten aller Publisher.',
+    off: 'Datendateien sind ausgeschaltet',
+    offText: 'Setzen Sie DATA_FILES_URL auf einen Ordner oder einen S3-Bucket, um stündlich Rohdaten zu exportieren.',
+    state: 'Export',
+    exportedUntil: 'Exportiert bis',
+    place: 'Speicherort',
+    works: 'aktuell',
+    waiting: 'erster Export steht aus',
+    behind: 'im Rückstand',
+    fails: 'fehlgeschlagen',
+    failure: 'Der letzte Versuch ist am {time} fehlgeschlagen: {error}. Er wird jede Minute wiederholt.',
+    runs: 'Letzte Exporte',
+    run: 'Lauf',
+    plannedAt: 'Daten bis',
+    rows: 'Zeilen',
+    files: 'Dateien',
+    exported: 'exportiert',
+    open: 'steht aus',
+    attempts: '{count, plural, one {# Versuch} other {# Versuche}}',
+  },
   deliveries: {
     acknowledged: 'Das Ereignis wurde abgeholt und bestätigt.',
     alreadyFinished: 'Diese erneute Zustellung ist bereits abgeschlossen.',
@@ -2755,6 +2787,58 @@ export const de: Messages = {
     shortcuts: 'Tastenkürzel anzeigen',
     shortcutsKey: '?',
   },
+  forecasts: {
+    title: 'Prognose für 30 Tage',
+    lead: 'Was die Kampagne in den nächsten 30 Tagen neben allen anderen voraussichtlich ausliefert.',
+    byDay: 'Nach Tagen',
+    calculate: 'Berechnen',
+    calculating: 'Wird berechnet …',
+    panelHint: 'Zeigt, was die Kampagne mit den Werten dieses Formulars ausliefern würde.',
+    busy: 'Es wird gerade eine andere Prognose berechnet. Versuchen Sie es in einigen Sekunden erneut.',
+    figure: 'Kennzahl',
+    mid: 'Erwartet',
+    expected: 'Erwartete Ausspielung',
+    midAndInterval: 'Erwartet, 80-%-Intervall',
+    low: 'Untergrenze',
+    high: 'Obergrenze',
+    range: '{low} – {high}',
+    impressions: 'Impressionen',
+    clicks: 'Klicks',
+    spend: 'Ausgaben',
+    users: 'Eindeutige Nutzer',
+    matching: 'Passende Sitzungen',
+    sessions: 'Alle Sitzungen',
+    impressionsByDay: 'Prognose der Impressionen nach Tagen',
+    clicksByDay: 'Prognose der Klicks nach Tagen',
+    spendByDay: 'Prognose der Ausgaben nach Tagen',
+    basis:
+      'Grundlage: {sessions} Sitzungen der letzten 7 Tage und der Verlauf von {days, plural, one {# Tag} other {# ' +
+      'Tagen}}, mit Limits, Budgets und Laufzeit der Kampagne.',
+    noRecord: 'Es gibt noch keine Trefferquote: Keine Prognose dieses Publishers ist abgelaufen.',
+    record:
+      '{forecasts, plural, one {Letzte Prognose} other {Letzte # Prognosen}}: tatsächliche Impressionen {inside, ' +
+      'number}-mal im Intervall, mittlere Abweichung {error}.',
+    conditions: 'So viele Sitzungen erfüllen die einzelnen Bedingungen:',
+    condition: '{condition}: {matching} von {sessions}',
+    includes: '{name}: {values}',
+    excludes: '{name} außer {values}',
+    rule:
+      '{rule, select, hours {Ausspielzeiten} audience {Zielgruppen} conditions {Eigene Attribute} no_identity ' +
+      '{Bekannte Nutzer} loyalty_not_wanted {Anfragen, die Prämienangebote zulassen} loyalty_only {Anfragen nach ' +
+      'anderen Angeboten als Prämien} no_creative {Anfragen, die kein Bild brauchen} not_on_offerwall ' +
+      '{Werbeflächen} other {{rule}}}',
+    note_no_history: 'In den letzten 7 Tagen gab es keine Sitzungen. Eine Prognose ist nicht möglich.',
+    note_short_history: 'Der Verlauf umfasst weniger als eine Woche. Das Intervall ist deshalb breit.',
+    note_nothing_matches: 'Keine Sitzung passt zur Kampagne.',
+    note_never_wins:
+      'Es gibt passende Sitzungen, aber andere Kampagnen belegen alle Positionen. Prüfen Sie Vergütung und Priorität.',
+    note_ended: 'Die Kampagne ist beendet.',
+    note_not_started: 'Die Kampagne beginnt erst in mehr als 30 Tagen.',
+    note_budget_spent: 'Ein Budget oder Limit ist ausgeschöpft.',
+    note_budget_limits: 'Budgets oder Limits begrenzen die Ausspielung.',
+    note_no_offers: 'Die Kampagne hat noch keine Angebote. Die Prognose geht von einem typischen Angebot aus.',
+    note_goal_ignored: 'Der Vorrang, den das Ziel vor dem Umsatz hat, ist nicht Teil der Prognose.',
+  },
   forms: {
     ideal: 'ideal {length}',
     line: 'Zeile {line}: {message}',
@@ -3056,6 +3140,11 @@ export const de: Messages = {
     fill_rate:
       'Gefüllte Sitzungen geteilt durch Sitzungen. Nicht verfügbar nach Angebot, Kampagne oder Werbetreibendem.',
     impressions: 'Wie oft Nutzer ein Angebot gesehen haben.',
+    reach:
+      'Nutzer, die ein Angebot gesehen haben. Ein Nutzer zählt in jeder Zeile einmal und in der Summe einmal. Die ' +
+      'Zeilen lassen sich also nicht addieren. Impressions ohne Nutzer-ID fehlen. Zu dieser Zahl gibt es keine ' +
+      'einzelnen Zeilen, denn sie stammt aus einer Stichprobe.',
+    frequency: 'Impressions je Nutzer.',
     clicks: 'Klicks auf Links in Angeboten.',
     ctr: 'Klickrate: Klicks geteilt durch Impressions.',
     conversions: 'Von Werbetreibenden gemeldete Käufe und andere Ziele, ohne stornierte.',
@@ -3075,6 +3164,8 @@ export const de: Messages = {
     filled_sessions: 'Gefüllte Sitzungen',
     fill_rate: 'Füllrate',
     impressions: 'Impressions',
+    reach: 'Reichweite',
+    frequency: 'Häufigkeit',
     clicks: 'Klicks',
     ctr: 'CTR',
     conversions: 'Conversions',
@@ -3089,6 +3180,7 @@ export const de: Messages = {
     closes: 'Geschlossene Anzeigenblöcke',
   },
   nav: {
+    dataFiles: 'Datendateien',
     drafts: 'Entwürfe',
     activity: 'Änderungsprotokoll',
     advertisers: 'Werbetreibende',
@@ -3123,6 +3215,7 @@ export const de: Messages = {
     why: 'Angebotsdiagnose',
   },
   navWords: {
+    dataFiles: 'Parquet, Rohdaten, Export, S3, Bucket, DuckDB',
     account: 'Profil, Passwort, Passkey, zweiter Faktor, Sprache',
     activity: 'Audit-Log, Verlauf, Änderungen, wer hat was geändert',
     advertisers: 'Marken, Kunden, Advertiser, Zugänge, Portal',
@@ -3392,6 +3485,36 @@ export const de: Messages = {
     month: 'Dieser Monat',
     'last-month': 'Letzter Monat',
     '365d': 'Letzte 12 Monate',
+  },
+  reach: {
+    title: 'Reichweite und Häufigkeit',
+    lead: 'Nutzer, die ein Angebot gesehen haben, {days}.',
+    exact: 'Genaue Zahl der Nutzer.',
+    estimated: 'Geschätzte Zahl der Nutzer mit einem Fehler unter 2 %.',
+    unknown:
+      '{impressions, plural, one {# Impression ohne Nutzer-ID ist} other {{impressions, number} Impressions ohne ' +
+      'Nutzer-ID sind}} nicht enthalten.',
+    unknownImpressions: 'Impressions ohne Nutzer-ID',
+    notByHour: 'Nutzer werden je Tag gezählt. Für Stunden gibt es daher keine Reichweite.',
+    notCutOff: 'Der heutige Tag läuft noch. Die Reichweite wird daher nicht verglichen.',
+    notByAttribute: 'Die Reichweite gibt es nicht nach eigenen Attributen.',
+    notSince: 'Für diesen Zeitraum gibt es keine Reichweite, weil er vor ihrer Erfassung beginnt.',
+    noUsers: 'Zu keiner Impression gab es eine Nutzer-ID.',
+    distribution: 'Nutzer nach Zahl der Impressions',
+    times: '{impressions, plural, one {{text} Impression} other {{text} Impressions}}',
+    impressionsPerUser: 'Impressions je Nutzer',
+    users: 'Nutzer',
+    share: 'Anteil an der Reichweite',
+    margin: 'Fehlerspanne',
+    marginHint: 'Die wahre Zahl liegt mit einer Wahrscheinlichkeit von 95 % innerhalb dieser Spanne.',
+    overlap: 'Überschneidung von Kampagnen',
+    overlapOf: 'Weitere Kampagnen, die Nutzer von {campaign} gesehen haben',
+    otherCampaign: 'Andere Kampagne',
+    both: 'Nutzer beider',
+    shareOfFirst: 'Anteil an der ersten',
+    shareOfSecond: 'Anteil an der zweiten',
+    shareOfThis: 'Anteil an dieser Kampagne',
+    shareOfOther: 'Anteil an der anderen',
   },
   reasons: {
     property_hour: 'Stunde',

@@ -15,10 +15,12 @@ import { type Metrics, sumOf } from '../metrics.ts';
 import { queryActivity } from '../query/query.ts';
 import { dateIn } from '../query/request.ts';
 import type { ActivityRow } from '../query/types.ts';
+import { reachCard } from '../reach/card.ts';
 import { currencyOf } from '../service.ts';
 import { viewValue } from '../view.ts';
 import { formatted } from './explorer/charts.ts';
 import { metricOf } from './explorer/metrics.ts';
+import { readState } from './explorer/state.ts';
 
 const weekDays = 7;
 
@@ -70,14 +72,18 @@ export function weekFigures(
       const [weeks, money] = [await read(publisher, rows), moneyOf(publisher)];
       return (row) => ['impressions', 'revenue'].map((name) => figure(name, weeks(row), money));
     },
-    card: async ({ publisher, path }, view) => {
+    card: async (context, view) => {
+      const { publisher, path } = context;
       const week = (await read(publisher, [view]))(view);
       const to = path(`/reports?${new URLSearchParams({ by: 'time', [dimension]: String(key(view)) })}`);
       const rowsOf: RowsOf = (metric, value) =>
         value === '–'
           ? value
           : rowsLink(path, value, { metric, range: '7d', filters: { [dimension]: [String(key(view))] } });
-      return weekCard(week, moneyOf(publisher), { to, rowsOf });
+      const ofCampaign = { campaign: String(key(view)), range: '30d', metrics: 'reach' };
+      return html`
+        ${weekCard(week, moneyOf(publisher), { to, rowsOf })}
+        ${dimension === 'campaign' && reachCard(context, readState(ofCampaign))}`;
     },
   };
 }

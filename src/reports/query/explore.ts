@@ -13,9 +13,11 @@ import {
   moneySumsSql,
   sumOf,
   sumSql,
+  type UserCount,
   withMoney,
   withoutSessions,
 } from '../metrics.ts';
+import { countUsersOf, hasSketches, noUsers, type ReadOptions, type UsersOf, userKeyOf } from '../reach/read.ts';
 import { groupSql, groupTextSql, isIdDimension, moneyOf, parseText, queryActivity, readRange } from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { groupReader, type Line, readLines } from './row-lines.ts';
@@ -42,6 +44,10 @@ export type ExploreQuery = Pick<
    * counted. Null means that all hours are counted.
    */
   beforeUntilMs: number | null;
+  /** Whether to count unique users. They are counted only if sketches can answer the query. */
+  hasUsers?: boolean;
+  /** Returns the value whose users a value of `by` belongs to, such as the advertiser of a campaign. */
+  uniteUsers?: (value: string | number) => string | number;
 };
 
 /** Metrics of the selected range and of the comparison period. `before` is null without a comparison. */
@@ -110,18 +116,66 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
   const [total] = await readGroups(executor, { ...query, by: null });
   const none = { now: sumOf([]), before: query.before === null ? null : sumOf([]) };
   const groups = query.by === null ? [] : await readGroups(executor, query);
+  const counted = query.hasUsers === true ? await countUsersByPeriod(executor, query) : null;
   const to = query.convertTo ?? null;
   const currencyOptions = { zone: query.timeZone, to: to ?? '' };
   return {
     ...(to !== null && {
       converted: await readConvertedTotal(executor, activityOf(query, query.days, []), currencyOptions),
     }),
-    series: series.map(withKnownSessions),
-    seriesBefore: seriesBefore.map(withKnownSessions),
-    total: isUnknown ? comparedWithoutSessions(total ?? none) : (total ?? none),
-    groups: addsUpSessions({ filters: query.filters, groupBy: groupByOf(query) })
+    series: series.map(withKnownSessions).map((row) => withSlotUsers(row, counted?.now.slots)),
+    seriesBefore: seriesBefore.map(withKnownSessions).map((row) => withSlotUsers(row, counted?.before.slots)),
+    total: withTotalUsers(isUnknown ? comparedWithoutSessions(total ?? none) : (total ?? none), counted),
+    groups: (addsUpSessions({ filters: query.filters, groupBy: groupByOf(query) })
       ? groups.map((group) => ({ ...group, ...comparedWithoutSessions(group) }))
-      : groups,
+      : groups
+    ).map((group) => withGroupUsers(group, query, counted)),
+  };
+}
+
+/** Unique users of a period. A part is null if sketches cannot answer it. */
+type UsersOfPeriod = { range: UsersOf<UserCount> | null; slots: UsersOf<UserCount> | null };
+type UsersByPeriod = { now: UsersOfPeriod; before: UsersOfPeriod };
+
+async function countUsersByPeriod(executor: Executor, query: ExploreQuery): Promise<UsersByPeriod> {
+  const count = async (activity: ActivityQuery, options: ReadOptions): Promise<UsersOf<UserCount> | null> =>
+    (await hasSketches(executor, activity))
+      ? countUsersOf(executor, activity, { source: 'sketches', ...options })
+      : null;
+  const ofPeriod = async (days: DayRange | null, isCutOff: boolean): Promise<UsersOfPeriod> => {
+    if (days === null) return { range: null, slots: null };
+    const byDay: ActivityQuery = { ...activityOf(query, days, groupByOf(query)), aggregatedBy: 'day' };
+    const { uniteUsers: unite } = query;
+    return {
+      range: isCutOff ? null : await count(byDay, { grouping: 'range', ...(unite !== undefined && { unite }) }),
+      slots: await count(activityOf(query, days, []), { grouping: 'slots' }),
+    };
+  };
+  return { now: await ofPeriod(query.days, false), before: await ofPeriod(query.before, query.beforeUntilMs !== null) };
+}
+
+const withUsers = (metrics: Metrics, users: UserCount | null): Metrics =>
+  users === null ? metrics : { ...metrics, users };
+
+const withSlotUsers = (row: ActivityRow, slots: UsersOf<UserCount> | null = null): ActivityRow => ({
+  ...row,
+  metrics: withUsers(row.metrics, slots && (slots.groups.get(userKeyOf(row.startMs, [])) ?? noUsers)),
+});
+
+const withTotalUsers = ({ now, before }: Compared, counted: UsersByPeriod | null): Compared => ({
+  now: withUsers(now, counted?.now.range?.total ?? null),
+  before: before && withUsers(before, counted?.before.range?.total ?? null),
+});
+
+function withGroupUsers(group: Group, { uniteUsers }: ExploreQuery, counted: UsersByPeriod | null): Group {
+  const { value, also, now, before } = group;
+  const key = userKeyOf(null, [uniteUsers?.(value) ?? value, ...also]);
+  const usersIn = (range: UsersOf<UserCount> | null = null): UserCount | null =>
+    range && (range.groups.get(key) ?? noUsers);
+  return {
+    ...group,
+    now: withUsers(now, usersIn(counted?.now.range)),
+    before: before && withUsers(before, usersIn(counted?.before.range)),
   };
 }
 

@@ -10,7 +10,7 @@ import { offsetMs } from '../../platform/lib/time-zone.ts';
 import { namesInstead } from '../../platform/lib/zone-names.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 import { type DimensionName, dimensionNames } from '../metrics.ts';
-import { viewNames } from '../view.ts';
+import { userViewNames, viewNames } from '../view.ts';
 import { unknownValue } from './source.ts';
 import type { ActivityQuery, Aggregation, ReportRequest } from './types.ts';
 
@@ -51,6 +51,10 @@ export const activityQuery = Type.Object(
     country: text('ISO 3166-1 alpha-2 codes or `unknown`, separated by commas.'),
     device: text('Device types, such as mobile, tablet or desktop, separated by commas.'),
     os: text('Operating systems, such as ios, separated by commas.'),
+    metrics: text(
+      'Additional metrics, separated by commas: `reach` and `frequency` add the fields `reach`, `frequency` and ' +
+        '`unknown_impressions`. The names of all other metrics have no effect, because each report contains them.',
+    ),
     format: Type.Optional(
       Type.Unsafe<'json' | 'csv'>({
         type: 'string',
@@ -79,7 +83,7 @@ const reserved: ReadonlySet<string> = new Set(Object.keys(activityQuery.properti
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 const prefix = 'custom.';
 /** Columns that every row has. If a custom attribute has the same name, its column keeps the prefix `custom.`. */
-const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames]);
+const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames, ...userViewNames]);
 
 const invalid = (path: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
@@ -130,6 +134,7 @@ export async function readActivity(
   if (keys.size > 1) throw invalid('group_by', problem('oneAttribute'));
   const { customKey, customValues, otherCustom } = readCustomFilters(parameters, groupKey);
   return {
+    hasUsers: readMetrics(parameters.metrics ?? ''),
     names: names.map((name) => (otherColumns.has(name) ? `${prefix}${name}` : name)),
     query: {
       publisherId: publisher.id,
@@ -144,6 +149,17 @@ export async function readActivity(
       buckets: bucketsFor(timeZone, publisher.timeZone, range),
     },
   };
+}
+
+/**
+ * Parses the additional metrics.
+ * @returns whether to count unique users
+ */
+function readMetrics(list: string): boolean {
+  const names = splitList(list);
+  const unknown = names.find((name) => !viewNames.includes(name) && !userViewNames.includes(name));
+  if (unknown !== undefined) throw invalid('metrics', problem('noMetric', { name: unknown.slice(0, 64) }));
+  return names.some((name) => userViewNames.includes(name));
 }
 
 /**

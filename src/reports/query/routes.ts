@@ -20,6 +20,7 @@ export async function reportRoutes(
     pool: pg.Pool;
     replica: Replica | null;
     dbHealth: DatabaseHealth;
+    config: { retentionRawDays: number };
     auth: Authenticator<Caller>;
     now: () => number;
   },

@@ -29,6 +29,19 @@ const schemaOf = (name: string) => {
 };
 const metrics = Type.Object({
   ...Object.fromEntries(viewNames.map((name) => [name, schemaOf(name)])),
+  reach: Type.Optional(
+    Type.Number({
+      description:
+        'Number of unique users with an impression, only with `metrics=reach`. Users do not add up: the totals count ' +
+        'each user once. Exact up to 32,768 users, then an estimate with a standard error of 0.6%.',
+    }),
+  ),
+  frequency: Type.Optional(
+    Type.Union([Type.Number(), Type.Null()], { description: 'Impressions per unique user. `null` without users.' }),
+  ),
+  unknown_impressions: Type.Optional(
+    Type.Number({ description: 'Impressions of sessions without a user ID, which `reach` does not count.' }),
+  ),
   currency: rowCurrency,
   revenue_by_currency: moneySums,
 });

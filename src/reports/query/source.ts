@@ -8,7 +8,7 @@ import {
   moneyColumns,
   servedOfEventsSql,
 } from '../metrics.ts';
-import { countedEventsSql, longestDays } from '../rollup/events.ts';
+import { countedEventsSql, countedImpressionsSql, longestDays } from '../rollup/events.ts';
 import { dayBit, dimensionBits, keptGrains, weekBit } from '../rollup/grains.ts';
 import { namedValue, otherValue, quarterHourOf } from '../rollup/statement.ts';
 import { nextWeekStartMs, weekStartMs } from '../rollup/weeks.ts';
@@ -97,7 +97,7 @@ const inRange = ([start, end]: RangeOf): string => `bucket >= ${start} and bucke
 const dimensions = Object.values(dimensionColumns).join(', ');
 
 /** Adds a value to the statement parameters and returns its placeholder. */
-type BindValue = (value: unknown) => string;
+export type BindValue = (value: unknown) => string;
 
 /**
  * Returns SQL that reads the source of a query. The rows have a `bucket`, the dimensions and the metrics. They belong
@@ -133,11 +133,21 @@ where publisher_id = $1 and grain = ${grain} and ${inRange(range)}
 
 const utcDayOf = (at: string): string => `(${at}::timestamptz at time zone 'UTC')::date`;
 
-const rawEventsSql = countedEventsSql({
+const rawRange = {
   condition: `t.publisher_id = $1 and t.day <= ${utcDayOf('$3')}`,
   fromDay: `${utcDayOf('$2')} - ${longestDays}`,
   sessionsFromDay: `${utcDayOf('$2')} - 1`,
-});
+};
+const rawEventsSql = countedEventsSql(rawRange);
+
+/** Returns SQL that reads the counted impressions of a query from raw rows. The parameters are those of `sourceSql`. */
+export const impressionsSql = (query: ActivityQuery, bind: BindValue): string => `
+select * from (
+  select at as bucket, ${dimensions}, ${namedValue(`custom ->> ${bind(query.customKey ?? '')}`)} as value, user_key
+  from (${countedImpressionsSql(rawRange)}) as events
+  where at >= $2 and at < $3${otherCustomSql(query, bind)}
+) as impressions
+where ${usesKey(query) ? 'value is not null' : 'true'}${filterSql(query, bind)}`;
 
 const rawMoneySql = (query: ActivityQuery, bind: BindValue): string => `
 select ${bucketOf('quarter_hour')} as bucket, ${dimensions}, value, currency, ${moneyColumns}
@@ -185,7 +195,8 @@ function indexSql(grain: number, { filters }: ActivityQuery): string {
     .join('');
 }
 
-function filterSql({ filters, customValues }: ActivityQuery, bind: BindValue): string {
+/** Returns SQL conditions on the dimensions. `value` is the value of the custom attribute. */
+export function filterSql({ filters, customValues }: ActivityQuery, bind: BindValue): string {
   const conditions = dimensionNames.flatMap((name) => {
     const values = filters[name]?.map((value) => (value === unknownValue ? '' : value));
     return values === undefined ? [] : [` and ${dimensionColumns[name]} = any(${bind(values)})`];

@@ -43,4 +43,9 @@ export type ActivityRow = {
  * Report request. `names` contains the names of the group columns, as spelled in the request, unless another column
  * already has that name.
  */
-export type ReportRequest = { query: ActivityQuery; names: readonly string[] };
+export type ReportRequest = {
+  query: ActivityQuery;
+  names: readonly string[];
+  /** Whether the report also counts unique users. */
+  hasUsers: boolean;
+};

@@ -55,7 +55,8 @@ select not t.dev as counts, t.day, t.session_id, t.publisher_id, t.created_at as
   ${attributesOf('t')} as custom, part.offer_id, part.campaign_id, part.kind,
   1::bigint as occurrences, 0::smallint as conversions, 0::bigint as revenue_micros,
   0::bigint as unbilled_micros, '' as currency,
-  case when t.dev then 'dev' when part.kind = 'empty' then coalesce(t.empty_reason, 'unknown') end as reason
+  case when t.dev then 'dev' when part.kind = 'empty' then coalesce(t.empty_reason, 'unknown') end as reason,
+  t.user_key
 from (select id as session_id, * from sessions) t
 cross join lateral (
   select 0 as offer_id, 0 as campaign_id, case when cardinality(t.offer_ids) > 0 then 'filled' else 'empty' end as kind
@@ -63,6 +64,15 @@ cross join lateral (
   select offer_id, campaign_id, 'served' from unnest(t.offer_ids, t.campaign_ids) as served (offer_id, campaign_id)
 ) part
 where t.day >= ${sessionsFromDay} and ${condition}`;
+
+/** Builds SQL that returns the counted impressions, with the user keys of their sessions. */
+export const countedImpressionsSql = ({ condition, ...options }: EventsOptions): string => `
+select * from (
+  ${trackingEventsSql({ ...options, condition: `${condition} and t.kind = 'impression'` })}
+) as events (
+  counts, day, session_id, publisher_id, at, placement, country, device, os, custom, offer_id, campaign_id, kind,
+  occurrences, conversions, revenue_micros, unbilled_micros, currency, reason, user_key
+) where counts`;
 
 /**
  * SQL for tracking events. The cost of finding a session grows with the number of partitions to consider, even if all
@@ -84,14 +94,15 @@ ${[...ofOpenDays, ofOtherDays].join(' union all ')}
 const eventsOf = (table: string, isDayOfSession: string, isIncluded: string): string => `
 select t.suspicious is null, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.offer_id, t.campaign_id,
   t.kind, 1::bigint, 0::smallint, coalesce(t.revenue_micros, 0), coalesce(t.unbilled_micros, 0),
-  case when coalesce(t.revenue_micros, t.unbilled_micros, 0) = 0 then '' else ${currencyOf} end, t.suspicious
+  case when coalesce(t.revenue_micros, t.unbilled_micros, 0) = 0 then '' else ${currencyOf} end, t.suspicious,
+  s.user_key
 from ${table} t left join lateral ${sessionOf(isDayOfSession)} s on true
 where s.dev is not true and ${isIncluded}`;
 
 const bookingEventsSql = ({ condition }: EventsOptions): string => `
 select true, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.offer_id, t.campaign_id,
   'booking', 1::bigint, t.conversions, t.revenue_micros, t.unbilled_micros,
-  case when t.revenue_micros = 0 and t.unbilled_micros = 0 then '' else ${currencyOf} end, null
+  case when t.revenue_micros = 0 and t.unbilled_micros = 0 then '' else ${currencyOf} end, null, s.user_key
 from bookings t left join lateral ${sessionOf('day = t.day')} s on true
 where s.dev is not true and ${condition}`;
 
@@ -109,6 +120,6 @@ const ofAnyDay = (fromDay: string): string => `day >= ${fromDay} and day = t.day
  * which would read entire partitions.
  */
 export const sessionOf = (isDayOfSession: string): string => `(
-  select placement, country, device, os, ${attributesOf('sessions')} as custom, dev from sessions
+  select placement, country, device, os, ${attributesOf('sessions')} as custom, dev, user_key from sessions
   where ${isDayOfSession} and id = t.session_id offset 0
 )`;

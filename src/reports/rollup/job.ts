@@ -101,7 +101,7 @@ export const applyReportRetention: RetentionStep = async (pool, { retentionRawDa
   const values = await dropPartitions(pool, ['custom_values'], rollupFrom);
   const months = await dropPartitions(
     pool,
-    ['rollups', 'custom_rollups', 'rollup_money', 'custom_rollup_money'],
+    ['rollups', 'custom_rollups', 'rollup_money', 'custom_rollup_money', 'reach_sketches'],
     `${rollupFrom.slice(0, 7)}-01`,
   );
   await pool.query('delete from reconciliation where day < $1::date', [rollupFrom]);

@@ -62,7 +62,8 @@ select until_xid::text as from_xid, open_xids::text[], snapshot.last::text as en
 from rollup_progress, (select pg_snapshot_xmax(pg_current_snapshot())::text::numeric as last) as snapshot`;
 
 const advanceSql = `
-update rollup_progress set until_xid = $1::xid8, rolled_up_at = $2,
+update rollup_progress set until_xid = $1::xid8, rolled_up_at = $2, reach_rolled_up_at = $2,
+  reach_from = case when reach_rolled_up_at = rolled_up_at then reach_from else $2 end,
   open_xids = array(select xid from pg_snapshot_xip(pg_current_snapshot()) as xid where xid < $1::xid8)`;
 
 /**

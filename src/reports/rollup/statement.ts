@@ -12,6 +12,7 @@ import {
 import { grainColumns, grainOfGroupSql, keptGrains } from './grains.ts';
 import { customGrains, customRollupKey, rollupKey } from './keys.ts';
 import { customMoneyWrittenCte, minuteMoneyWrittenCte, moneySumsCte, moneyWrittenCte } from './money.ts';
+import { reachWrittenCte, usersOfEventsSql } from './reach.ts';
 import { weekStartSql } from './weeks.ts';
 
 /*
@@ -22,6 +23,7 @@ import { weekStartSql } from './weeks.ts';
  * base_sums → money_sums → rollup_money
  * zoned_events → attribute_sums → new_values, new_keys, admitted_values → named_sums → custom_rollups
  * named_sums → custom_rollup_money
+ * zoned_events → reach_pending
  * counted_events → rollup_publishers, minute_rollups, minute_money
  *
  * A session counts once in groups without an offer. In groups by offer, it counts once for each offer that it showed.
@@ -71,7 +73,7 @@ all_events as materialized (
       else ${quarterHourOf('at')} end as at,
     placement, country, device, os, custom, offer_id, max(campaign_id) as campaign_id, kind, reason, currency,
     ${sign}sum_exact(occurrences) as occurrences, ${sign}sum_exact(conversions) as conversions,
-    ${moneyMetrics.map((name) => `${sign}sum(${name}) as ${name}`).join(', ')}
+    ${moneyMetrics.map((name) => `${sign}sum(${name}) as ${name}`).join(', ')}, ${usersOfEventsSql}
   from (${eventsSql}) as event
   group by counts, day, publisher_id, rebucketed, 5, placement, country, device, os, custom, offer_id, kind, reason,
     currency
@@ -267,6 +269,7 @@ export const rollupSql = (eventsSql: string, minutesFrom: string): string =>
     publishersWrittenCte,
     minutesWrittenCte(minutesFrom),
     minuteMoneyWrittenCte(minutesFrom),
+    reachWrittenCte(''),
   ]);
 
 /**
@@ -288,6 +291,7 @@ export const recountSql = (eventsSql: string, sign: '' | '-', { reconciles }: { 
     namedSumsCte,
     customRollupsWrittenCte,
     customMoneyWrittenCte,
+    reachWrittenCte(sign),
   ]);
 
 /**

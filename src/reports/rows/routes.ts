@@ -47,7 +47,13 @@ const row = Type.Object(
   { title: 'ActivityRow' },
 );
 
-const { group_by: _group, aggregated_by: _aggregation, format: _format, ...filters } = activityQuery.properties;
+const {
+  group_by: _group,
+  aggregated_by: _aggregation,
+  metrics: _metrics,
+  format: _format,
+  ...filters
+} = activityQuery.properties;
 const own = {
   metric: Type.Optional(
     Type.Unsafe<string>({ type: 'string', enum: [...rowMetrics], description: 'Metric. Defaults to `sessions`.' }),

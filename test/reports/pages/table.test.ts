@@ -275,6 +275,12 @@ describe('a table', () => {
   });
 
   test('explains each of its metrics and links to all terms', async () => {
+    await t.pool.query(
+      `insert into reach_pending (publisher_id, bucket, placement, offer_id, campaign_id, country, device, os, weight,
+        users, unknown)
+      values ($1, '2026-11-20Z', 'checkout', 1, 1, 'DE', 'mobile', 'ios', 1, array[gen_random_uuid()], 0)`,
+      [t.publisher.id],
+    );
     const names = reportMetrics.map(({ name }) => name).join(',');
     const body = await get(`?metrics=${names}`);
     for (const { text, definition } of reportMetrics) {

@@ -44,10 +44,11 @@ import { campaignSections, editors } from './sections.ts';
 /** Registers the campaign pages: landing page, payout and targeting. */
 export function campaignPages(app: App, services: PageServices): void {
   const { management, extensions } = services;
-  const { reach, campaignCards } = extensions;
+  const { reach, forecast, campaignCards } = extensions;
   const pages = publisherPages(app, services);
   optionPages(pages, services);
   registerReach(pages, reach);
+  registerForecast(pages, services, forecast);
   registerLandingCheck(pages, extensions);
   registerPause(pages, services);
   registerStop(pages, services, { resource: campaigns, nameOf });
@@ -148,6 +149,22 @@ function registerReach(pages: Pages<PublisherContext>, reach: PageServices['exte
     const section = queryText(context, sectionParameter);
     const rules = readRules(fields, context.publisher.timeZone, isRuleSection(section) ? section : undefined);
     return { fragment: await reach.ofTyped(context, { rules, is_loyalty: queryText(context, 'loyalty') === 'yes' }) };
+  });
+}
+
+/** Registers the forecast for the current values of an open section. */
+function registerForecast(
+  pages: Pages<PublisherContext>,
+  services: PageServices,
+  forecast: PageServices['extensions']['forecast'],
+): void {
+  if (forecast === undefined) return;
+  const sections = campaignSections(services);
+  pages.post('/campaigns/:key/forecast', editors, async (context, fields) => {
+    const stored = await services.management.get(context, campaigns, keyIn(context));
+    const section = sections.find(({ key }) => key === queryText(context, sectionParameter));
+    const typed = section?.form?.read(fields, context) ?? {};
+    return { fragment: await forecast.ofTyped(context, stored, typed) };
   });
 }
 

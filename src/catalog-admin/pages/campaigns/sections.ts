@@ -1,10 +1,11 @@
 import type { PublisherContext } from '../../../catalog/pages.ts';
 import { payoutKinds } from '../../../catalog/rules.ts';
 import type { Section } from '../../../management/crud-definition.ts';
+import { sectionParameter } from '../../../management/crud-sections.ts';
 import { choicesOf } from '../../../management/page-client.ts';
 import { readColumns } from '../../../management/read-columns.ts';
-import type { Values } from '../../../management/resource.ts';
-import { type Html, html } from '../../../platform/http/html.ts';
+import type { Values, View } from '../../../management/resource.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { hiddenField } from '../../../shell/components.ts';
 import { type Fields, hasRole } from '../../../shell/context.ts';
@@ -44,7 +45,7 @@ export function campaignSections(services: PageServices): CampaignSection[] {
   return [
     basics(services),
     landing(services),
-    payout,
+    payout(services),
     ruleSection(services, {
       key: 'schedule',
       title: 'campaigns.schedule',
@@ -123,6 +124,11 @@ type RuleSectionOptions = {
 function ruleSection(services: PageServices, options: RuleSectionOptions): CampaignSection {
   const { key, title, summary, fields, read, hasReach } = options;
   const { reach } = services.extensions;
+  const reachPanel = (context: PublisherContext, values: Values): Html | Promise<Html> => {
+    if (reach === undefined || hasReach !== true) return nothing;
+    const source = canEdit(context) ? { estimateUrl: context.path(estimateOf(key, values)) } : { stored: values };
+    return reach.panel(context, source);
+  };
   return {
     key,
     title,
@@ -135,15 +141,23 @@ function ruleSection(services: PageServices, options: RuleSectionOptions): Campa
         ...read?.(submitted, context),
         rules: readRules(submitted, context.publisher.timeZone, key),
       }),
-      ...(hasReach === true &&
-        reach !== undefined && {
-          beside: (context, { values }) =>
-            canEdit(context)
-              ? reach.panel(context, { estimateUrl: context.path(estimateOf(key, values)) })
-              : reach.panel(context, { stored: values }),
-        }),
+      beside: async (context, { view, values }) => html`
+        <div class="sticky">
+          ${await reachPanel(context, values)}
+          ${forecastPanel(services, context, { key, view })}
+        </div>`,
     },
   };
+}
+
+/** Renders the forecast panel next to the form of a section, for users who can edit the campaign. */
+function forecastPanel(
+  { extensions: { forecast } }: PageServices,
+  context: PublisherContext,
+  { key, view }: { key: string; view: View | null },
+): Html {
+  if (forecast === undefined || view === null || !canEdit(context)) return nothing;
+  return forecast.panel(context, context.path(`/campaigns/${view.id}/forecast?${sectionParameter}=${key}`));
 }
 
 const estimateOf = (key: RuleSection, { is_loyalty: isLoyalty }: Values): string =>
@@ -216,15 +230,17 @@ export const readPayout = (fields: Fields): Values => ({
   payout_currency: fields.text('payout_currency').toUpperCase(),
 });
 
-const payout: CampaignSection = {
+const payout = (services: PageServices): CampaignSection => ({
   key: 'payout',
   title: 'campaigns.payout',
   summary: (_context, view) => payoutSummary(view),
   form: {
     fields: (form) => columns([...payoutFields(form), currencyField(form)], 'tight'),
     read: readPayout,
+    beside: (context, { view }) =>
+      html`<div class="sticky">${forecastPanel(services, context, { key: 'payout', view })}</div>`,
   },
-};
+});
 
 const userFields: RuleSectionOptions['fields'] = (form, { publisher }, { deps }, picker) => html`
   ${audienceFields(form, picker)}

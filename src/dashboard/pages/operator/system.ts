@@ -6,7 +6,7 @@ import type { App } from '../../../platform/http/app.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { badge, type Cell, card, descriptionList, table } from '../../../shell/components.ts';
-import { count, moment, perLocale, utc } from '../../../shell/format.ts';
+import { byteSize, count, moment, utc } from '../../../shell/format.ts';
 import { commonPages } from '../../../shell/pages.ts';
 import { type Partitions, type Queue, type RunningProcess, readSystem, type SystemState } from '../../system-state.ts';
 import type { PageServices } from '../services.ts';
@@ -53,7 +53,7 @@ function healthCard(
         t('operator.database'),
         html`${badge(t('operator.available'), 'good')} ${t('operator.postgres', { version: database.version })}`,
       ],
-      [t('operator.databaseSize'), bytes(database.bytes)],
+      [t('operator.databaseSize'), byteSize(database.bytes)],
       ...(replica === null ? [] : [[t('operator.reports'), replicaState(replica)] as const]),
       [t('operator.processes'), html`${running.length} ${!hasWorker && badge(t('operator.noWorker'), 'bad')}`],
       [t('operator.pendingDeliveries'), sum('waiting')],
@@ -137,24 +137,8 @@ const partitionCells = (partition: Partitions): Cell[] => [
   partition.count,
   moment(utc, isoDay(partition.first), 'day'),
   moment(utc, isoDay(partition.last), 'day'),
-  bytes(partition.bytes),
+  byteSize(partition.bytes),
 ];
 
 /** Reformats a day such as `20261121` as `2026-11-21`. */
 const isoDay = (text: string): string => text.replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
-
-function bytes(value: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  const power = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3));
-  const size = sizeFormat(power === 0 ? 'whole' : 'decimal').format(value / 1000 ** power);
-  return t('operator.bytes', { size, unit: units[power] ?? '' });
-}
-
-const sizeFormat = perLocale((locale, kind) => {
-  const digits = kind === 'whole' ? 0 : 1;
-  return new Intl.NumberFormat(locale, {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-    useGrouping: false,
-  });
-});

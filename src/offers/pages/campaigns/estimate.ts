@@ -16,7 +16,7 @@ export const createReach = (recent: RecentSessions): NonNullable<PageExtensions[
   panel: async (context, source) => {
     const content =
       'stored' in source ? await withHint(recent, context, source.stored) : liveEstimate(source.estimateUrl);
-    return html`<div class="sticky">${card(t('campaigns.reach'), content)}</div>`;
+    return card(t('campaigns.reach'), content);
   },
   tile: async (context, stored) => (await estimate(recent, context, stored)).content,
   ofTyped: (context, typed) => withHint(recent, context, typed),

@@ -20,7 +20,7 @@ import { viewValue } from '../../view.ts';
 import { differenceOf, metricOf, sumsOfMetric } from './metrics.ts';
 import { type Names, valueText } from './names.ts';
 import { type Periods, periodsOf } from './periods.ts';
-import { attributeOf, type ExplorerState } from './state.ts';
+import { attributeOf, type ExplorerState, hasUsers } from './state.ts';
 import { type Slot, slotsOf } from './time-slots.ts';
 
 /** Table row for one value of a dimension, with its metrics for the selected range and the comparison period. */
@@ -137,6 +137,8 @@ export function exploreQueryOf({ state, publisher, names }: ReportQuestion, peri
     filters: filtersOf(state, names),
     customKey: attribute === undefined ? null : attributeOf(attribute),
     customValues: attribute === undefined ? null : (state.filters[attribute] ?? null),
+    hasUsers: hasUsers(state),
+    ...(state.by === 'advertiser' && { uniteUsers: (campaign) => advertiserOf(names, campaign) }),
   };
   const missing = used.size > 1 ? 'attribute' : missingSums(query);
   if (missing === 'hours')
@@ -238,23 +240,37 @@ function currencyGroupsOf(
 
 const periodsIn = ({ now, before }: Compared): (Metrics | null)[] => [now, before];
 
+/** Returns the advertiser of a campaign, or 0 if the campaign was deleted. */
+const advertiserOf = ({ campaign }: Names, id: string | number): number => campaign(Number(id))?.advertiserId ?? 0;
+
 /**
  * Merges groups by advertiser. The advertiser ID is 0 for deleted campaigns. A session is counted once for each
  * campaign that it shows.
  */
 function byAdvertiser(groups: Explored['groups'], names: Names): Explored['groups'] {
   const lists = new Map<number, (typeof groups)[number][]>();
-  for (const group of groups)
-    getOrInsert(lists, names.campaign(Number(group.value))?.advertiserId ?? 0, () => []).push(group);
+  for (const group of groups) getOrInsert(lists, advertiserOf(names, group.value), () => []).push(group);
   return [...lists].map(([value, [first, ...others]]) => {
     const { now, before } = first as (typeof groups)[number];
     if (others.length === 0) return { value, also: [], now, before };
-    const sum = (list: readonly Metrics[]): Metrics => withoutSessions(sumOf(list.map((metrics) => ({ metrics }))));
+    // The users of each campaign are already those of all campaigns of its advertiser.
+    const sum = (first: Metrics, list: readonly Metrics[]): Metrics => ({
+      ...withoutSessions(sumOf([first, ...list].map((metrics) => ({ metrics })))),
+      ...(first.users !== undefined && { users: first.users }),
+    });
     return {
       value,
       also: [],
-      now: sum([now, ...others.map((other) => other.now)]),
-      before: before && sum([before, ...others.flatMap((other) => other.before ?? [])]),
+      now: sum(
+        now,
+        others.map((other) => other.now),
+      ),
+      before:
+        before &&
+        sum(
+          before,
+          others.flatMap((other) => other.before ?? []),
+        ),
     };
   });
 }

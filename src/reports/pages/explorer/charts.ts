@@ -14,6 +14,7 @@ import {
   isComparable,
   metricOf,
   type ReportMetric,
+  userMetrics,
 } from './metrics.ts';
 import { rangeText } from './periods.ts';
 import type { ExplorerState } from './state.ts';
@@ -59,9 +60,13 @@ export const comparedText = (
   totalBefore: Metrics | null,
   by: string,
 ): Html =>
-  before !== null && isComparable(metric, totalBefore) && hasValue(metric, now, by)
+  before !== null && isComparable(metric, totalBefore) && hasValue(metric, now, by) && hasUsersOf(metric, before)
     ? changeText(metric, now, before)
     : nothing;
+
+/** Whether unique users were counted, if a metric is one of them. */
+const hasUsersOf = ({ name }: ReportMetric, { users }: Metrics): boolean =>
+  !userMetrics.includes(name) || users !== undefined;
 
 /** Formats a change such as `▼ 12.3%`, coloured as good or bad. */
 function changeText(metric: ReportMetric, now: Metrics, before: Metrics): Html {
@@ -133,7 +138,7 @@ function timeChart(
     series,
     kind: state.view === 'bar' ? 'bar' : 'line',
     ...(periods.interval === 'hour' && { zone: timeZone }),
-    style: metric.kind === 'money' ? { currency: drawn } : metric.kind,
+    style: metric.kind === 'money' ? { currency: drawn } : metric.kind === 'rate' ? 'rate' : 'count',
     format: (value) => formatMetric(metric, value, moneyFormat(drawn)),
   });
 }

@@ -17,19 +17,20 @@ import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
 import { convertedNote } from '../../metric-tiles.ts';
 import type { CountPerkStages } from '../../perk-stages.ts';
 import { attributeKeys } from '../../query/explore.ts';
+import { reachCard, reachPages } from '../../reach/card.ts';
 import { rowsPages } from '../../rows/page.ts';
 import { createReportService, type ReportService } from '../../service.ts';
 import { answerOf, currencyOfAnswer, type Problem, type ReportAnswer, type ReportQuestion } from './answer.ts';
 import { chartCard, metricTiles, type Writing } from './charts.ts';
 import { toReportCsv } from './csv.ts';
 import { funnelCard, funnelFragment, funnelPath } from './funnel.ts';
-import { isComparable, metricOf } from './metrics.ts';
+import { isComparable, metricOf, userMetrics } from './metrics.ts';
 import { namesOf } from './names.ts';
 import { rangeText } from './periods.ts';
 import { groupTabs, rowsTable } from './rows.ts';
 import { savedMenu, savedReportPages } from './saved-menu.ts';
 import { listSavedReports, type SavedReport } from './saved-reports.ts';
-import { type ExplorerState, queryOf, readState, views } from './state.ts';
+import { attributeOf, type ExplorerState, hasUsers, queryOf, readState, views } from './state.ts';
 import { filterChips, shareMenu, toolbar } from './toolbar.ts';
 
 type PageDeps = {
@@ -64,6 +65,7 @@ export function explorerPages(app: App, services: PageServices): void {
     return funnelFragment({ ...scope, countPerkStages }, context, askedBy(scope, context));
   });
   savedReportPages(pages, deps);
+  reachPages(pages, { ...deps, reports: scope.reports });
   rowsPages(app, services, scope);
 }
 
@@ -131,7 +133,7 @@ function body(
   const href = (to: ExplorerState): string => `${action}${queryOf(to)}`;
   const currency = currencyOfAnswer(answer, deps.catalog.current(), publisher.id);
   const rowsOf: Writing['rowsOf'] = (metric, value, { filters = {}, ...target } = {}) =>
-    value === '–' || 'text' in answer
+    value === '–' || 'text' in answer || userMetrics.includes(metric)
       ? value
       : rowsLink(path, value, {
           metric,
@@ -161,6 +163,7 @@ function body(
           <div class="between">${viewSwitch(state, href)}</div>
           ${remarks(state, answer)}
           ${chartCard(state, answer, writing)}
+          ${hasUsers(state) && reachCard(context, state)}
           ${funnelCard(context, state)}
           ${groupTabs(state, keys, writing)}
           ${rowsTable(state, answer, writing, names)}`
@@ -187,7 +190,28 @@ const problemNotice = ({ text, fix }: Problem, href: (state: ExplorerState) => s
   notice('warn', html`<p>${text}</p>${fix !== null && linkButton(href(fix.state), fix.text)}`);
 
 /** Renders notes on the comparison: metrics that cannot be compared, and how an incomplete day is compared. */
-function remarks({ metrics: names }: ExplorerState, { periods, isUneven, total }: ReportAnswer): Html {
+function remarks(state: ExplorerState, answer: ReportAnswer): Html {
+  return html`${usersRemark(state, answer)}${comparisonRemark(state, answer)}`;
+}
+
+/** Renders why unique users are missing, or how they are counted. */
+function usersRemark(state: ExplorerState, { total, periods }: ReportAnswer): Html {
+  if (!hasUsers(state)) return nothing;
+  if (total.now.users === undefined) {
+    const byAttribute = [state.by, ...Object.keys(state.filters)].some((name) => attributeOf(name) !== null);
+    return html`<p class="hint">${byAttribute ? t('reach.notByAttribute') : t('reach.notSince')}</p>`;
+  }
+  const { isExact, unknown } = total.now.users;
+  return html`
+    <p class="hint">
+      ${isExact ? t('reach.exact') : t('reach.estimated')}
+      ${unknown > 0 && t('reach.unknown', { impressions: unknown })}
+      ${periods.interval === 'hour' && t('reach.notByHour')}
+      ${periods.beforeUntilMs !== null && t('reach.notCutOff')}
+    </p>`;
+}
+
+function comparisonRemark({ metrics: names }: ExplorerState, { periods, isUneven, total }: ReportAnswer): Html {
   const { before } = periods;
   if (before === null) return nothing;
   const metrics = names.map(metricOf);

@@ -1,15 +1,18 @@
 import { eventKinds, kindsWith, rulesOf } from '../../../catalog/event-kinds.ts';
 import type { Messages } from '../../../platform/i18n/en.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { changeSize, count, percent } from '../../../shell/format.ts';
+import { changeSize, count, decimal, percent } from '../../../shell/format.ts';
 import { currenciesOf, type MetricName, type Metrics } from '../../metrics.ts';
 import { viewValue } from '../../view.ts';
 
 /** Format in which a metric is displayed. */
-type MetricKind = 'count' | 'money' | 'rate';
+type MetricKind = 'count' | 'money' | 'rate' | 'average';
 
 /** Metric in the report explorer. `isBad` means that lower is better. */
 export type ReportMetric = { name: string; text: string; definition: string; kind: MetricKind; isBad?: boolean };
+
+/** Metrics of unique users. They never add up, and have no rows. */
+export const userMetrics: readonly string[] = ['reach', 'frequency'];
 
 const metric = (name: keyof Messages['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({
   name,
@@ -28,6 +31,8 @@ const mainMetrics = [
   metric('filled_sessions', 'count'),
   metric('fill_rate', 'rate'),
   metric('impressions', 'count'),
+  metric('reach', 'count'),
+  metric('frequency', 'average'),
   metric('clicks', 'count'),
   metric('ctr', 'rate'),
   metric('conversions', 'count'),
@@ -55,6 +60,8 @@ export const sumsOfMetric: Readonly<Record<string, readonly MetricName[]>> = {
   rpm: ['revenue_micros', 'sessions'],
   revenue: ['revenue_micros'],
   unbilled: ['unbilled_micros'],
+  reach: ['impressions'],
+  frequency: ['impressions'],
 };
 
 export const defaultMetrics: readonly string[] = ['sessions', 'fill_rate', 'impressions', 'clicks', 'ctr', 'revenue'];
@@ -109,6 +116,7 @@ export type FormatMoney = (value: number) => string;
 
 export function formatMetric({ kind }: ReportMetric, value: number, money: FormatMoney): string {
   if (kind === 'money') return money(value);
+  if (kind === 'average') return decimal(value);
   return kind === 'rate' ? percent(value) : count(value);
 }
 

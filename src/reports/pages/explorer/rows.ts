@@ -15,7 +15,16 @@ import type { Compared } from '../../query/explore.ts';
 import { otherValue } from '../../rollup/statement.ts';
 import { type AnswerRow, isByCurrency, type ReportAnswer } from './answer.ts';
 import { comparedText, formatted, type Writing } from './charts.ts';
-import { changeOf, differenceOf, formatMetric, hasValue, headingOf, metricOf, type ReportMetric } from './metrics.ts';
+import {
+  changeOf,
+  differenceOf,
+  formatMetric,
+  hasValue,
+  headingOf,
+  metricOf,
+  type ReportMetric,
+  userMetrics,
+} from './metrics.ts';
 import { dimensionText, type Names, valueDetail } from './names.ts';
 import {
   attributeOf,
@@ -207,7 +216,8 @@ function nameCell(
 /** Renders a sentence that names the row which contributed most to the change in an amount. */
 function summary(state: ExplorerState, { rows, total }: ReportAnswer, { money, href }: Writing): Html {
   const metric = metricOf(state.metric);
-  const isSum = metric.kind === 'count' || metric.name === 'revenue' || metric.name === 'unbilled';
+  const isSum =
+    (metric.kind === 'count' && !userMetrics.includes(metric.name)) || ['revenue', 'unbilled'].includes(metric.name);
   if (!isSum || !hasValue(metric, total.now, 'time')) return nothing;
   if (state.by === 'time' || state.also.length > 0 || total.before === null || rows.length < 2) return nothing;
   const change = changeOf(metric, total.now, total.before);

@@ -1,6 +1,6 @@
 import { type DimensionName, dimensionNames } from '../../metrics.ts';
 import { filterValue, isDimension } from '../../query/request.ts';
-import { defaultMetrics, reportMetrics } from './metrics.ts';
+import { defaultMetrics, reportMetrics, userMetrics } from './metrics.ts';
 import { isRange, type RangeName } from './ranges.ts';
 
 /** Prefix that marks custom attributes in groups and filters. */
@@ -126,6 +126,9 @@ function normalised(name: string, value: string): string | null {
   const read = isDimension(name) ? filterValue(name, value) : value;
   return read === null ? null : String(read);
 }
+
+/** Whether a state shows unique users. */
+export const hasUsers = ({ metrics }: ExplorerState): boolean => metrics.some((name) => userMetrics.includes(name));
 
 /** Serialises a state to a query string. Values that equal the default are omitted, and the order is fixed. */
 export function queryOf(state: ExplorerState): string {

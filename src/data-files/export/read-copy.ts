@@ -1,0 +1,85 @@
+import type { ColumnType } from '../tables.ts';
+import type { Value } from './partition-file.ts';
+
+/** Length of the header of a binary copy before its extension: the signature, flags and the extension's length. */
+const headerLength = 19;
+
+/** Days and microseconds from 1970 to 2000, where PostgreSQL's dates and times begin. */
+const epochDays = 10_957;
+const epochMicros = 946_684_800_000_000n;
+
+/** Reads a value of a binary copy. */
+type Read = (bytes: Buffer, at: number, length: number) => Value;
+
+const readers: Record<ColumnType, Read> = {
+  // Parts of a chunk keep the whole chunk in memory, but only until their row group is encoded.
+  id: (bytes, at, length) => bytes.subarray(at, at + length),
+  text: (bytes, at, length) => bytes.toString('utf8', at, at + length),
+  int: (bytes, at) => bytes.readInt32BE(at),
+  micros: (bytes, at) => bytes.readBigInt64BE(at),
+  bool: (bytes, at) => bytes[at] === 1,
+  time: (bytes, at) => bytes.readBigInt64BE(at) + epochMicros,
+};
+
+/**
+ * Returns the arrays to which the values of a row are added, by column.
+ * @param day number of days since 1970
+ */
+export type ColumnsOf = (publisherId: number, day: number, isTest: boolean) => readonly Value[][];
+
+/**
+ * Reads the rows of a binary copy, as `copySql` returns them.
+ * @param afterChunk called after each chunk of rows
+ */
+export async function readCopy(
+  source: AsyncIterable<Buffer>,
+  types: readonly ColumnType[],
+  columnsOf: ColumnsOf,
+  afterChunk: () => Promise<void>,
+): Promise<void> {
+  const reads = types.map((type) => readers[type]);
+  let rest: Buffer = Buffer.alloc(0);
+  let hasHeader = false;
+  for await (const chunk of source) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let at = 0;
+    if (!hasHeader) {
+      if (bytes.length < headerLength) {
+        rest = bytes;
+        continue;
+      }
+      at = headerLength + bytes.readInt32BE(headerLength - 4);
+      hasHeader = true;
+    }
+    for (;;) {
+      const end = endOfRow(bytes, at);
+      if (end === null) break;
+      // Publisher, day and mark have a fixed length: each follows its length, after the number of columns.
+      const day = bytes.readInt32BE(at + 14) + epochDays;
+      const columns = columnsOf(bytes.readInt32BE(at + 6), day, bytes[at + 22] === 1);
+      at += 23;
+      for (let index = 0; index < reads.length; index++) {
+        const length = bytes.readInt32BE(at);
+        at += 4;
+        (columns[index] as Value[]).push(length < 0 ? null : (reads[index] as Read)(bytes, at, length));
+        if (length > 0) at += length;
+      }
+    }
+    rest = bytes.subarray(at);
+    await afterChunk();
+  }
+}
+
+/** Returns the end of the row that begins at a position, or null if it is not complete, or the end of the copy. */
+function endOfRow(bytes: Buffer, start: number): number | null {
+  if (start + 2 > bytes.length) return null;
+  const fields = bytes.readInt16BE(start);
+  if (fields < 0) return null;
+  let at = start + 2;
+  for (let field = 0; field < fields; field++) {
+    if (at + 4 > bytes.length) return null;
+    const length = bytes.readInt32BE(at);
+    at += 4 + (length > 0 ? length : 0);
+  }
+  return at > bytes.length ? null : at;
+}

@@ -1,0 +1,188 @@
+import pg from 'pg';
+import { to as copyTo } from 'pg-copy-streams';
+import type { Connection, Executor } from '../../platform/db/pool.ts';
+import { listStored, type Manifest, manifestOfRun, readManifest, sumRows, writeManifest } from '../manifest.ts';
+import type { Storage } from '../storage.ts';
+import { copySql, dataTables, schemaVersion, type Transactions } from '../tables.ts';
+import { defaultLimits, type Limits, writeTable } from './write-table.ts';
+
+/**
+ * Delay between the plan of a run and its export, in milliseconds. Until then, sessions that missed their deadline have
+ * been emptied, and attempts of deliveries have ended.
+ */
+const settleMs = 120_000;
+
+/** Error of an export that cannot continue, because the database was restored into another cluster. */
+class RestoredError extends Error {
+  override readonly name = 'RestoredError';
+}
+
+/** Run with the transactions that it covers. */
+export type Run = { id: number; plannedAt: Date; transactions: Transactions };
+
+type RunRow = {
+  id: number;
+  planned_at: Date;
+  from_xid: string;
+  until_xid: string;
+  late_xids: string[];
+  open_xids: string[];
+};
+
+const runColumns = `id, planned_at, from_xid::text, until_xid::text, late_xids::text[], open_xids::text[]`;
+
+const toRun = (row: RunRow): Run => ({
+  id: row.id,
+  plannedAt: row.planned_at,
+  transactions: { from: row.from_xid, until: row.until_xid, late: row.late_xids, open: row.open_xids },
+});
+
+/**
+ * Plans the run after the last one, if its hour has ended. The snapshot of the statement determines which transactions
+ * have ended. Each of them belongs to exactly one run, however long it took. The hour comes from the clock of the
+ * database; a clock that jumps only makes runs shorter or longer.
+ */
+const planSql = `
+insert into data_file_runs (id, from_xid, until_xid, late_xids, open_xids)
+select coalesce(last.id, 0) + 1, coalesce(last.until_xid, '0'), pg_snapshot_xmax(taken),
+  array(
+    select xid from unnest(last.open_xids) as xid where xid not in (select pg_snapshot_xip(taken))
+  ),
+  array(select pg_snapshot_xip(taken))
+from (select pg_current_snapshot() as taken) as now left join lateral (
+  select * from data_file_runs order by id desc limit 1
+) as last on true
+where last.id is null or last.confirmed_at is not null
+  and ($1 or date_trunc('hour', last.planned_at, 'UTC') <> date_trunc('hour', now(), 'UTC'))
+on conflict do nothing`;
+
+const settleDelay = `make_interval(secs => ${settleMs / 1000})`;
+
+/* A run in the future was planned before the clock was set back. */
+const openRunSql = `
+select ${runColumns}, $1 or planned_at <= now() - ${settleDelay} or planned_at > now() + ${settleDelay} as settled
+from data_file_runs where confirmed_at is null`;
+
+/**
+ * Returns the run to export now, after planning one if it is due. Returns null if no run is due.
+ * @param atOnce whether to export what has been committed so far, without waiting for the end of the hour
+ * @throws RestoredError
+ */
+export async function dueRun(executor: Executor, atOnce: boolean): Promise<Run | null> {
+  const { rows: restored } = await executor.query(
+    `select from data_file_runs where restored_at is not null or until_xid > pg_snapshot_xmax(pg_current_snapshot())
+    limit 1`,
+  );
+  if (restored.length > 0)
+    throw new RestoredError(
+      'The database was restored. Set DATA_FILES_URL to an empty folder or prefix, then run "perkwire data restart".',
+    );
+  await executor.query(planSql, [atOnce]);
+  const { rows } = await executor.query<RunRow & { settled: boolean }>(openRunSql, [atOnce]);
+  const [row] = rows;
+  return row?.settled === true ? toRun(row) : null;
+}
+
+type ExportOptions = { storage: Storage; isStopped: () => boolean; limits?: Limits };
+
+/**
+ * Exports a run: writes its files, then its manifest, and then confirms it. If the process is killed at any point, the
+ * next attempt removes its files and writes the same rows again. Once the manifest is written, no file is written.
+ * @param client connection that holds the lock of the export
+ */
+async function exportRun(
+  client: Connection,
+  run: Run,
+  { storage, isStopped, limits = defaultLimits }: ExportOptions,
+): Promise<Manifest> {
+  const name = manifestOfRun(run.id);
+  const written = await readManifest(storage, name);
+  const manifest = written ?? (await writeFiles(client, run, { storage, isStopped, limits }));
+  if (written === null) {
+    // 3. A connection that broke has lost its lock, so that another process may be writing the same files.
+    await client.query('select 1');
+    await writeManifest(storage, name, manifest);
+  }
+  // 4. Later runs start where this one ended.
+  await client.query(
+    `update data_file_runs set confirmed_at = now(), rows = $2, files = $3, bytes = $4, error = null, failed_at = null
+    where id = $1 and confirmed_at is null`,
+    [
+      run.id,
+      manifest.files.reduce((sum, { rows }) => sum + rows, 0),
+      manifest.files.length,
+      manifest.files.reduce((sum, { bytes }) => sum + bytes, 0),
+    ],
+  );
+  return manifest;
+}
+
+async function writeFiles(client: Connection, run: Run, options: Required<ExportOptions>): Promise<Manifest> {
+  const { rows } = await client.query<{ attempts: number }>(
+    'update data_file_runs set attempts = attempts + 1 where id = $1 returning attempts',
+    [run.id],
+  );
+  const attempt = { run: run.id, attempt: rows[0]?.attempts ?? 1 };
+  // Files of earlier attempts have the same rows, so a reader that lists folders would count them twice.
+  if (attempt.attempt > 1)
+    for (const stored of await listStored(options.storage, dataTables))
+      if (stored.run === run.id) await options.storage.remove(stored.path);
+  const isFirst = run.transactions.from === '0';
+  // 1. The settings make PostgreSQL find new rows by index, as for rollups.
+  await client.query(`set enable_seqscan = ${isFirst ? 'on' : 'off'}; set jit = off`);
+  const manifest: Manifest = {
+    schema_version: schemaVersion,
+    run: run.id,
+    planned_at: run.plannedAt.toISOString(),
+    written_at: '',
+    transactions: run.transactions,
+    rows: {},
+    files: [],
+    replaces: [],
+  };
+  // 2. Rows are identified by their transactions, so tables need no common snapshot.
+  for (const table of dataTables) {
+    const source = copyTo(copySql(table, run.transactions));
+    // Streams are submitted by the base class: the connection itself expects promises.
+    (pg.Client.prototype.query as (stream: pg.Submittable) => void).call(client, source);
+    manifest.files.push(...(await writeTable(table, source, { ...options, attempt })));
+  }
+  manifest.rows = sumRows(manifest.files);
+  manifest.written_at = new Date().toISOString();
+  return manifest;
+}
+
+const lockKey = "hashtext('perkwire_data_files')";
+
+/** Result of `exportDue`. `busy` means that another process is exporting. */
+export type ExportResult = { state: 'exported' | 'nothing due' | 'busy'; run?: number; rows?: number };
+
+/**
+ * Exports the run that is due, unless another process is exporting.
+ * @param client connection of its own, without a timeout. The caller must close it, also after a failure.
+ */
+export async function exportDue(
+  client: Connection,
+  { atOnce, ...options }: ExportOptions & { atOnce: boolean },
+): Promise<ExportResult> {
+  const { rows } = await client.query<{ locked: boolean }>(`select pg_try_advisory_lock(${lockKey}) as locked`);
+  if (rows[0]?.locked !== true) return { state: 'busy' };
+  const run = await dueRun(client, atOnce);
+  if (run === null) return { state: 'nothing due' };
+  const manifest = await exportRun(client, run, options);
+  return { state: 'exported', run: run.id, rows: Object.values(manifest.rows).reduce((sum, rows) => sum + rows, 0) };
+}
+
+/** Stores why an export failed, for operators. */
+export async function noteFailure(executor: Executor, error: string): Promise<void> {
+  await executor.query(
+    `update data_file_runs set error = $1, failed_at = now()
+    where id = (select max(id) from data_file_runs)`,
+    [error.slice(0, 500)],
+  );
+}
+
+/** Acquires the lock of the export, and holds it until the connection ends. Waits for a running export. */
+export async function lockExports(client: pg.ClientBase): Promise<void> {
+  await client.query(`select pg_advisory_lock(${lockKey})`);
+}

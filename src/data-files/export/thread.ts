@@ -1,0 +1,37 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { StorageSetting } from '../../config.ts';
+import { Connection } from '../../platform/db/pool.ts';
+import { createStorage } from '../storage.ts';
+import { type ExportResult, exportDue } from './run.ts';
+
+/** Worker thread that exports one run, so that encoding files never blocks the event loop of the process. */
+
+export type ThreadInput = { databaseUrl: string; setting: StorageSetting };
+
+/** Result of the thread, or the error that ended it. */
+export type ThreadOutput = { result: ExportResult } | { error: { name: string; message: string } };
+
+async function run({ databaseUrl, setting }: ThreadInput): Promise<ThreadOutput> {
+  const client = new Connection({ server: databaseUrl, application_name: 'perkwire-data-files' });
+  let isStopped = false;
+  parentPort?.on('message', () => {
+    isStopped = true;
+  });
+  try {
+    await client.connect();
+    const options = { storage: createStorage(setting), isStopped: () => isStopped, atOnce: false };
+    const result = await exportDue(client, options);
+    await client.end();
+    return { result };
+  } catch (err) {
+    // A graceful end would wait for a copy that nobody reads.
+    client.destroy();
+    const { name, message } = err as Error;
+    return { error: { name, message } };
+  }
+}
+
+if (parentPort !== null) {
+  parentPort.postMessage(await run(workerData as ThreadInput));
+  parentPort.close();
+}

@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { type Attempt, type DataFile, nameOfRunFile } from '../manifest.ts';
+import type { Storage } from '../storage.ts';
+import { type DataTable, schemaVersion, typeOf } from '../tables.ts';
+import { PartitionFile } from './partition-file.ts';
+import { readCopy } from './read-copy.ts';
+
+/** Limits of the memory that an export needs. */
+export type Limits = {
+  /** Rows per row group. */
+  groupRows: number;
+  /** Size at which a file is stored and a further one begins, in bytes. */
+  fileBytes: number;
+  /** Rows of all partitions together that may wait to be encoded. */
+  pendingRows: number;
+  /** Encoded bytes of all partitions together that may wait to be stored. */
+  pendingBytes: number;
+};
+
+export const defaultLimits: Limits = {
+  groupRows: 50_000,
+  fileBytes: 32 * 1024 * 1024,
+  pendingRows: 200_000,
+  pendingBytes: 96 * 1024 * 1024,
+};
+
+/** Maximum number of files that are stored at the same time. */
+const maxUploads = 4;
+
+type WriteOptions = { storage: Storage; attempt: Attempt; limits: Limits; isStopped: () => boolean };
+
+/** Error of an export that was stopped, because its process ends. */
+class StoppedError extends Error {
+  override readonly name = 'StoppedError';
+}
+
+/**
+ * Writes the rows of a table to files, one or more for each partition.
+ * @param source binary copy of the rows
+ */
+export async function writeTable(
+  table: DataTable,
+  source: AsyncIterable<Buffer>,
+  { storage, attempt, limits, isStopped }: WriteOptions,
+): Promise<DataFile[]> {
+  const partitions = new Map<string, Partition>();
+  const files: DataFile[] = [];
+  const uploads = new Set<Promise<void>>();
+  /** Partitions that have enough rows for a row group. */
+  const full = new Set<Partition>();
+  let [pendingRows, pendingBytes] = [0, 0];
+
+  function encode(partition: Partition): void {
+    const before = partition.file.encodedBytes;
+    pendingRows -= partition.file.pendingRows;
+    partition.file.encode();
+    pendingBytes += partition.file.encodedBytes - before;
+  }
+
+  async function store(partition: Partition): Promise<void> {
+    encode(partition);
+    const { rows, testRows, encodedBytes } = partition.file;
+    if (rows === 0) return;
+    pendingBytes -= encodedBytes;
+    const bytes = partition.file.finish();
+    partition.part += 1;
+    partition.file = new PartitionFile(table, schemaVersion);
+    const { date, publisherId, part } = partition;
+    const path = pathOf(table.name, { date, publisherId }, nameOfRunFile(attempt, part));
+    const upload = storage.put(path, bytes).then(() => {
+      const sha256 = createHash('sha256').update(bytes).digest('hex');
+      const sizes = { rows, test_rows: testRows, bytes: bytes.length, sha256 };
+      files.push({ path, table: table.name, date, publisher_id: publisherId, ...sizes });
+    });
+    uploads.add(upload);
+    upload.then(
+      () => uploads.delete(upload),
+      () => {},
+    );
+    if (uploads.size >= maxUploads) await Promise.race(uploads);
+  }
+
+  function largest(size: (file: PartitionFile) => number): Partition {
+    const all = [...partitions.values()];
+    return all.reduce((most, partition) => (size(partition.file) > size(most.file) ? partition : most));
+  }
+
+  await readCopy(
+    source,
+    Object.values(table.columns).map((entry) => typeOf(entry).type),
+    (publisherId, day, isTest) => {
+      const key = `${day} ${publisherId}`;
+      let partition = partitions.get(key);
+      if (partition === undefined) {
+        const file = new PartitionFile(table, schemaVersion);
+        partition = { file, date: dayOf(day * dayMs), publisherId, part: 0 };
+        partitions.set(key, partition);
+      }
+      if (partition.file.pendingRows === limits.groupRows) full.add(partition);
+      partition.file.rows += 1;
+      if (isTest) partition.file.testRows += 1;
+      pendingRows += 1;
+      return partition.file.columns;
+    },
+    async () => {
+      if (isStopped()) throw new StoppedError('the export was stopped');
+      while (pendingRows > limits.pendingRows) encode(largest((file) => file.pendingRows));
+      for (const partition of full) {
+        encode(partition);
+        if (partition.file.encodedBytes >= limits.fileBytes) await store(partition);
+      }
+      full.clear();
+      while (pendingBytes > limits.pendingBytes) await store(largest((file) => file.encodedBytes));
+    },
+  );
+  for (const partition of partitions.values()) await store(partition);
+  await Promise.all(uploads);
+  return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** Path of a file in the Hive layout. */
+export const pathOf = (
+  table: string,
+  { date, publisherId }: { date: string; publisherId: number },
+  name: string,
+): string => `${table}/date=${date}/publisher=${publisherId}/${name}.parquet`;
+
+type Partition = { file: PartitionFile; date: string; publisherId: number; part: number };

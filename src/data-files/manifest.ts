@@ -1,0 +1,97 @@
+import type { Storage } from './storage.ts';
+import type { Transactions } from './tables.ts';
+
+/** File that a manifest names. */
+export type DataFile = {
+  path: string;
+  table: string;
+  date: string;
+  publisher_id: number;
+  rows: number;
+  /** Rows of test traffic, which the database keeps for a day only. */
+  test_rows: number;
+  bytes: number;
+  sha256: string;
+};
+
+/** Manifest of a run or of a compaction. A file belongs to the data once a manifest names it. */
+export type Manifest = {
+  schema_version: number;
+  written_at: string;
+  files: DataFile[];
+  /** Paths of files that this manifest replaces. Only compactions replace files. */
+  replaces: string[];
+  /** Run whose rows the files have; absent in manifests of compactions. */
+  run?: number;
+  planned_at?: string;
+  transactions?: Transactions;
+  /** Number of rows by table. */
+  rows: Record<string, number>;
+};
+
+const folder = '_manifests/';
+
+/** Name of the manifest of a run, such as `_manifests/run-00000012.json`. */
+export const manifestOfRun = (run: number): string => `${folder}run-${String(run).padStart(8, '0')}.json`;
+
+/** Name of the manifest of a compaction. */
+export const manifestOfCompaction = (id: string): string => `${folder}compact-${id}.json`;
+
+export const writeManifest = (storage: Storage, name: string, manifest: Manifest): Promise<void> =>
+  storage.put(name, Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`));
+
+/** Reads a manifest, or returns null if it has not been written. */
+export async function readManifest(storage: Storage, name: string): Promise<Manifest | null> {
+  const bytes = await storage.get(name);
+  return bytes === null ? null : (JSON.parse(bytes.toString()) as Manifest);
+}
+
+/** Files of the data, and those that were replaced. */
+export type Files = { current: DataFile[]; replaced: Set<string>; lastRun: number };
+
+/** Reads all manifests. */
+export async function readFiles(storage: Storage): Promise<Files> {
+  const files: DataFile[] = [];
+  const replaced = new Set<string>();
+  let lastRun = 0;
+  for (const name of await storage.list(folder)) {
+    const manifest = await readManifest(storage, name);
+    if (manifest === null) continue;
+    files.push(...manifest.files);
+    for (const path of manifest.replaces) replaced.add(path);
+    lastRun = Math.max(lastRun, manifest.run ?? 0);
+  }
+  return { current: files.filter(({ path }) => !replaced.has(path)), replaced, lastRun };
+}
+
+export const sumRows = (files: readonly DataFile[]): Record<string, number> => {
+  const rows: Record<string, number> = {};
+  for (const file of files) rows[file.table] = (rows[file.table] ?? 0) + file.rows;
+  return rows;
+};
+
+/** Attempt to export a run. Its number is in the names of its files, so that no other attempt changes them. */
+export type Attempt = { run: number; attempt: number };
+
+/** Name of a file of a run, without its folder and extension. */
+export const nameOfRunFile = ({ run, attempt }: Attempt, part: number): string =>
+  `run-${String(run).padStart(8, '0')}-${attempt}-${part}`;
+
+const dataFile = /^[a-z_]+\/date=[\d-]{10}\/publisher=\d+\/(?:run-(\d+)-\d+-\d+|compact-[\da-f-]{36}-\d+)\.parquet$/;
+
+/**
+ * Lists the data files in the storage, with the run that wrote them. The run of a compaction's file is null. Other
+ * files are not listed.
+ */
+export async function listStored(
+  storage: Storage,
+  tables: readonly { name: string }[],
+): Promise<{ path: string; run: number | null }[]> {
+  const stored: { path: string; run: number | null }[] = [];
+  for (const { name } of tables)
+    for (const path of await storage.list(`${name}/`)) {
+      const match = dataFile.exec(path);
+      if (match !== null) stored.push({ path, run: match[1] === undefined ? null : Number(match[1]) });
+    }
+  return stored;
+}

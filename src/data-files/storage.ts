@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import type { StorageSetting } from '../config.ts';
+import { createBucketClient } from '../platform/bucket.ts';
+
+/** Storage of the data files. All calls reject with an error that names the reason if the storage fails. */
+export type Storage = {
+  /** Stores a whole file under a name. Resolves once it is stored durably. Readers never see a part of it. */
+  put: (name: string, bytes: Buffer) => Promise<void>;
+  /** Returns a file, or null if it does not exist. */
+  get: (name: string) => Promise<Buffer | null>;
+  /** Lists the names of the files in a folder, whose name ends with a slash, in the order of their names. */
+  list: (folder: string) => Promise<string[]>;
+  remove: (name: string) => Promise<void>;
+};
+
+/** Error that the storage reported. The message is shown to operators. */
+class StorageError extends Error {
+  override readonly name = 'StorageError';
+}
+
+/** Creates the storage of DATA_FILES_URL. */
+export const createStorage = (setting: StorageSetting): Storage =>
+  setting.kind === 'folder' ? createFolder(setting.path) : createBucket(setting);
+
+const isMissing = (err: unknown): boolean => (err as NodeJS.ErrnoException).code === 'ENOENT';
+
+function createFolder(folder: string): Storage {
+  const withReason = async <T>(action: string, work: Promise<T>): Promise<T> =>
+    work.catch((err: NodeJS.ErrnoException) => {
+      throw new StorageError(`The folder refused to ${action} a file: ${err.code ?? err.message}`, { cause: err });
+    });
+  const pathOf = (name: string): string => join(folder, ...name.split('/'));
+  return {
+    put: (name, bytes) => withReason('write', writeDurably(pathOf(name), bytes)),
+    get: (name) => withReason('read', readFile(pathOf(name)).catch(nullIfMissing)),
+    list: async (name) => {
+      const entries = await withReason(
+        'list',
+        readdir(pathOf(name), { recursive: true, withFileTypes: true }).catch(noFiles),
+      );
+      return entries
+        .filter((entry) => entry.isFile() && !entry.name.endsWith('.tmp'))
+        .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
+        .sort();
+    },
+    remove: (name) => withReason('remove', rm(pathOf(name), { force: true })),
+  };
+}
+
+function nullIfMissing(err: unknown): null {
+  if (isMissing(err)) return null;
+  throw err;
+}
+
+function noFiles(err: unknown): [] {
+  if (isMissing(err)) return [];
+  throw err;
+}
+
+async function writeDurably(path: string, bytes: Buffer): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const unfinished = `${path}.${randomUUID()}.tmp`;
+  try {
+    const file = await open(unfinished, 'wx');
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(unfinished, path);
+  } catch (err) {
+    await rm(unfinished, { force: true });
+    throw err;
+  }
+}
+
+/** Timeout of a bucket call, in milliseconds: time enough for a whole file over a slow connection. */
+const timeoutMs = 120_000;
+
+function createBucket(setting: Extract<StorageSetting, { kind: 's3' }>): Storage {
+  const call = createBucketClient(setting, timeoutMs);
+
+  /** Calls the bucket, and returns its reply of a status below 300, or null if it is 404. */
+  async function ask(...[method, options]: Parameters<typeof call>): Promise<Buffer | null> {
+    const response = await call(method, options).catch((err: Error) => {
+      const { code } = (err.cause ?? {}) as { code?: string };
+      throw new StorageError(`The bucket did not respond: ${code ?? err.name}`, { cause: err });
+    });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    if (response.ok) return bytes;
+    if (response.status === 404) return null;
+    const [, code] = /<Code>([A-Za-z]{1,60})<\/Code>/.exec(bytes.toString('latin1', 0, 2000)) ?? [];
+    throw new StorageError(
+      `The bucket responded with ${response.status} to ${method}${code === undefined ? '' : `: ${code}`}`,
+    );
+  }
+
+  return {
+    put: async (name, body) => {
+      if ((await ask('PUT', { name, body })) === null) throw new StorageError('The bucket does not exist');
+    },
+    get: (name) => ask('GET', { name }),
+    list: async (folder) => {
+      const names: string[] = [];
+      for (let token: string | undefined; ; ) {
+        const query = {
+          'list-type': '2',
+          prefix: `${setting.prefix}${folder}`,
+          ...(token !== undefined && { 'continuation-token': token }),
+        };
+        const xml = (await ask('GET', { query }))?.toString() ?? '';
+        for (const [, key = ''] of xml.matchAll(/<Key>([^<]*)<\/Key>/g))
+          names.push(unescapeXml(key).slice(setting.prefix.length));
+        [, token] = /<NextContinuationToken>([^<]+)<\/NextContinuationToken>/.exec(xml) ?? [];
+        if (token === undefined) return names.sort();
+        token = unescapeXml(token);
+      }
+    },
+    remove: async (name) => void (await ask('DELETE', { name })),
+  };
+}
+
+const unescapeXml = (text: string): string =>
+  text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');

@@ -1,0 +1,14 @@
+import type { Command } from '../command-line/command.ts';
+
+/** Command-line commands that forecast campaigns. */
+export const forecastCommands: readonly Command[] = [
+  {
+    name: 'forecast',
+    args: 'CAMPAIGN_ID|FILE',
+    about: 'Forecasts the next 30 days of a campaign, or of a draft in a JSON file; - reads standard input',
+    options: {},
+    callsService: true,
+    examples: ['forecast 12', 'forecast draft.json --json'],
+    load: async () => (await import('./commands/forecast.ts')).forecast,
+  },
+];

@@ -1,0 +1,282 @@
+import type { Hours } from '../../budgets/caps.ts';
+import type { Payout } from '../../catalog/types.ts';
+import { hourMs } from '../../platform/lib/time.ts';
+import { minuteOfWeek, offsetMs } from '../../platform/lib/time-zone.ts';
+import { createRandom, type Random } from './random.ts';
+import { type Replay, replay } from './replay.ts';
+import { type Course, type Hour, hoursOf, type Scenario, simulateCourse } from './simulate.ts';
+import { fitTraffic } from './traffic.ts';
+import {
+  type Forecast,
+  type ForecastDay,
+  type ForecastInput,
+  type ForecastMetric,
+  type ForecastNote,
+  horizonDays,
+  type Interval,
+  metrics,
+} from './types.ts';
+import { simulateUsers } from './users.ts';
+
+/** Number of possible futures from which the interval is taken. */
+const futures = 200;
+
+/** Standard deviation of the logarithm of changes in the competition, which the sample cannot show. */
+const competitionSd = 0.08;
+
+/** Bounds of the 80% interval, as quantiles. */
+const bounds = { low: 0.1, mid: 0.5, high: 0.9 };
+
+/** Days of history below which a forecast says that it is uncertain. */
+const enoughDays = 7;
+
+/**
+ * Forecasts a campaign: repeats sampled decisions with the campaign in the catalogue, and simulates many possible
+ * futures with its dates, caps and pacing. The caller may do other work at each `yield`.
+ */
+export function* forecast(input: ForecastInput): Generator<void, Forecast> {
+  const { campaign, publisher, nowMs } = input;
+  const zone = publisher.timeZone;
+  const random = createRandom(input.seed);
+  const traffic = fitTraffic(input.hours, { zone, nowMs, days: horizonDays });
+  const replayed = yield* replay(input);
+  const future = hoursOf(traffic.startsMs, campaign, openShareOf(input.schedule, zone));
+  const scenarios = scenariosOf(replayed, input);
+  const expectedTraffic = yield* meanPath(traffic.drawPath, random);
+  const full = new Float64Array(horizonDays).fill(1);
+
+  // Frequency caps prevent fewer impressions if total caps have prevented others, so both are simulated in turn.
+  const central = scenarios.central(full);
+  const uncapped = simulateCourse(campaign, future, expectedTraffic, central, null);
+  const delivered = (course: Course): number[] =>
+    Array.from(course.impressions, (value, day) => {
+      const possible = course.possible[day] as number;
+      return possible === 0 ? 0 : Math.min(1, value / possible);
+    });
+  let reach = yield* simulateUsers(input, replayed, delivered(uncapped), random);
+  let expected = simulateCourse(campaign, future, expectedTraffic, scenarios.central(reach.remainingShare), null);
+  if (expected.capped > 0.05 * sum(expected.impressions)) {
+    reach = yield* simulateUsers(input, replayed, delivered(expected), random);
+    expected = simulateCourse(campaign, future, expectedTraffic, scenarios.central(reach.remainingShare), null);
+  }
+
+  const courses: Course[] = [];
+  const users: number[] = [];
+  const openSessions = (path: Float64Array): number =>
+    future.reduce((total, { open }, at) => total + open * (path[at] as number), 0);
+  const expectedImpressions = sum(expected.impressions);
+  for (let at = 0; at < futures; at++) {
+    const path = traffic.drawPath(random);
+    const scenario = scenarios.draw(reach.remainingShare, random);
+    const course = simulateCourse(campaign, future, path, scenario, random);
+    courses.push(course);
+    const impressions = sum(course.impressions);
+    const traffics = openSessions(path) / Math.max(1, openSessions(expectedTraffic));
+    const more = expectedImpressions === 0 ? 1 : impressions / (expectedImpressions * Math.max(traffics, 1e-9));
+    const noise = 1 + Math.hypot(reach.relativeSd, usersSd) * random.normal();
+    const reached = openSessions(path) * reach.usersPerSession * more ** usersExponent * Math.max(0, noise);
+    users.push(Math.min(impressions, reached));
+    yield;
+  }
+  return {
+    days: daysOf(courses, future, zone),
+    totals: { ...totalsOf(courses, priceOf(campaign.payout)), users: intervalOf(users, 1) },
+    currency: campaign.payout.currency,
+    sample: { sessions: input.sessions.length, matching: replayed.matching, days: traffic.days },
+    conditions: replayed.conditions,
+    notes: notesOf(input, replayed, { expected, courses, days: traffic.days }),
+  };
+}
+
+/** Growth of users with impressions: the more impressions, the more of them are repeated ones. */
+const usersExponent = 0.8;
+
+/** Relative standard deviation of users that comes from visits in the future differing from those in the past. */
+const usersSd = 0.12;
+
+const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
+
+/** Returns the share of an hour in which the schedule is open. Hours in users' time zones use the publisher's. */
+function openShareOf(hours: Hours | null, publisherZone: string): (atMs: number) => number {
+  if (hours === null) return () => 1;
+  return (atMs) => {
+    const start = minuteOfWeek(hours.zone ?? publisherZone, atMs);
+    let open = 0;
+    for (const window of hours.windows)
+      for (const shift of [0, 7 * 1440])
+        open += Math.max(0, Math.min(start + 60, window.end + shift) - Math.max(start, window.start + shift));
+    return Math.min(1, open / 60);
+  };
+}
+
+/** Returns the mean of some possible paths of traffic. */
+function* meanPath(draw: (random: Random) => Float64Array, random: Random): Generator<void, Float64Array> {
+  const count = 60;
+  const mean = draw(random).map((value) => value / count);
+  for (let at = 1; at < count; at++) {
+    for (const [hour, value] of draw(random).entries()) mean[hour] = (mean[hour] as number) + value / count;
+    if (at % 4 === 0) yield;
+  }
+  return mean;
+}
+
+type Scenarios = {
+  central: (remainingShare: Float64Array) => Scenario;
+  /** Draws a scenario: other sampled sessions, and other rates that the model considers possible. */
+  draw: (remainingShare: Float64Array, random: Random) => Scenario;
+};
+
+function scenariosOf(replayed: Replay, { campaign }: ForecastInput): Scenarios {
+  const { grid, sessions, open, matching, clickSd, conversionSd, conversionRate } = replayed;
+  const share = open === 0 ? 0 : matching / open;
+  const isPaidByConversion = campaign.payout.kind === 'cpa' || campaign.payout.kind === 'cps';
+  const isRanked = campaign.payout.kind !== 'cpm';
+  const own = {
+    click: ownRate(campaign.recent.clicks, campaign.recent.impressions, clickSd),
+    conversion: ownRate(campaign.recent.conversions, campaign.recent.clicks, conversionSd),
+  };
+  const rankedSd = Math.hypot(isRanked ? clickSd : 0, isPaidByConversion ? conversionSd : 0);
+  const meansAt = (weightOf: () => number): ((deviation: number) => { impressions: number; clicks: number }) => {
+    const sums = grid.map(() => ({ impressions: 0, clicks: 0 }));
+    let all = 0;
+    for (const { impressions, clicks, isCapped } of sessions) {
+      const weight = weightOf();
+      if (weight === 0) continue;
+      all += weight;
+      if (isCapped) continue;
+      for (const [at, cell] of sums.entries()) {
+        cell.impressions += weight * (impressions[at] as number);
+        cell.clicks += weight * (clicks[at] as number);
+      }
+    }
+    return (deviation) => {
+      const [impressions, clicks] = (['impressions', 'clicks'] as const).map((name) =>
+        interpolate(
+          grid,
+          sums.map((cell) => cell[name] / Math.max(1, all)),
+          deviation,
+        ),
+      ) as [number, number];
+      return { impressions, clicks };
+    };
+  };
+  const scenario = (
+    { impressions, clicks }: { impressions: number; clicks: number },
+    {
+      matchingShare,
+      click,
+      conversion,
+      competition,
+      remainingShare,
+    }: Record<'matchingShare' | 'click' | 'conversion' | 'competition', number> & { remainingShare: Float64Array },
+  ): Scenario => ({
+    matchingShare,
+    perSession: matchingShare * impressions * Math.exp(competition),
+    clickRate: impressions === 0 ? 0 : Math.min(1, own.click.rateOf(clicks / impressions) * Math.exp(click)),
+    conversionRate: Math.min(1, own.conversion.rateOf(conversionRate) * Math.exp(conversion)),
+    remainingShare,
+  });
+  return {
+    central: (remainingShare) =>
+      scenario(meansAt(() => 1)(0), { matchingShare: share, click: 0, conversion: 0, competition: 0, remainingShare }),
+    draw: (remainingShare, random) => {
+      const [click, conversion] = [random.normal() * clickSd, random.normal() * conversionSd];
+      const ranked = (isRanked ? click : 0) + (isPaidByConversion ? conversion : 0);
+      const noise = random.normal() * Math.sqrt((share * (1 - share)) / Math.max(1, open));
+      const means = meansAt(() => random.poisson(1))(rankedSd === 0 ? 0 : ranked / rankedSd);
+      const matchingShare = Math.max(0, Math.min(1, share + noise));
+      return scenario(means, {
+        matchingShare,
+        click: clickSd === 0 ? 0 : (click / clickSd) * own.click.sd,
+        conversion: conversionSd === 0 ? 0 : (conversion / conversionSd) * own.conversion.sd,
+        competition: random.normal() * competitionSd,
+        remainingShare,
+      });
+    },
+  };
+}
+
+/** Number of successes for which the model counts next to the events of the campaign itself. */
+const modelSuccesses = 20;
+
+/** Standard deviation of the logarithm of changes of a rate over a month. */
+const rateDriftSd = 0.05;
+
+/**
+ * Combines the rate that the model predicts with the events of the campaign itself.
+ * @returns the combined rate, and the standard deviation of its logarithm
+ */
+const ownRate = (successes: number, trials: number, modelSd: number) => ({
+  rateOf: (predicted: number): number =>
+    predicted === 0 ? 0 : (successes + modelSuccesses) / (trials + modelSuccesses / predicted),
+  sd: Math.hypot(1 / Math.sqrt(successes + Math.min(modelSuccesses, 1 / modelSd ** 2)), rateDriftSd),
+});
+
+/** Interpolates between grid points, and continues the outer ones at most to one standard deviation beyond. */
+function interpolate(grid: readonly number[], values: readonly number[], at: number): number {
+  if (grid.length === 1) return values[0] as number;
+  const right = Math.max(1, Math.min(grid.length - 1, grid.findIndex((point) => point >= at) || 1));
+  const index = at > (grid.at(-1) as number) ? grid.length - 1 : right;
+  const [from, to] = [grid[index - 1] as number, grid[index] as number];
+  const part = Math.max(-0.5, Math.min(1.5, (at - from) / (to - from)));
+  const value = (values[index - 1] as number) * (1 - part) + (values[index] as number) * part;
+  return Math.max(0, value);
+}
+
+/**
+ * Returns the interval of simulated sums.
+ * @param unit smallest change of a sum, such as one click; a positive sum is never claimed more exactly than that
+ */
+function intervalOf(values: readonly number[], unit = 0): Interval {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (quantile: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(quantile * sorted.length))] ?? 0;
+  const [low, mid, high] = [at(bounds.low), at(bounds.mid), at(bounds.high)];
+  if (high === 0) return { low, mid, high };
+  return { low: Math.max(0, Math.min(low, mid - unit)), mid, high: Math.max(high, mid + unit) };
+}
+
+/** Returns the price of one paid event, in millionths. */
+const priceOf = ({ kind, amountMicros }: Payout): number => (kind === 'cpm' ? amountMicros / 1000 : amountMicros);
+
+const byMetric = <T>(of: (metric: ForecastMetric) => T): Record<ForecastMetric, T> =>
+  Object.fromEntries(metrics.map((metric) => [metric, of(metric)])) as Record<ForecastMetric, T>;
+
+const totalsOf = (courses: readonly Course[], price: number): Record<ForecastMetric, Interval> =>
+  byMetric((metric) =>
+    intervalOf(
+      courses.map((course) => sum(course[metric])),
+      metric === 'spend' ? price : 1,
+    ),
+  );
+
+const daysOf = (courses: readonly Course[], hours: readonly Hour[], zone: string): ForecastDay[] =>
+  Array.from({ length: horizonDays }, (_, day) => {
+    const startMs = (hours[day * 24] as Hour).startMs;
+    return {
+      date: new Date(startMs + offsetMs(zone, startMs)).toISOString().slice(0, 10),
+      ...byMetric((metric) => intervalOf(courses.map((course) => course[metric][day] as number))),
+    };
+  });
+
+/** Share of futures in which total caps prevent impressions, above which the forecast says so. */
+const oftenCapped = 0.5;
+
+function notesOf(
+  { campaign, nowMs, sessions }: ForecastInput,
+  { matching, sessions: replayed, grid }: Replay,
+  { expected, courses, days }: { expected: Course; courses: readonly Course[]; days: number },
+): ForecastNote[] {
+  const notes: ForecastNote[] = [];
+  if (campaign.endMs <= nowMs) return ['ended'];
+  if (campaign.startMs >= nowMs + horizonDays * 24 * hourMs) notes.push('not_started');
+  if (sessions.length === 0) return [...notes, 'no_history'];
+  if (days < enoughDays) notes.push('short_history');
+  if (matching === 0) return [...notes, 'nothing_matches'];
+  const center = grid.indexOf(0);
+  if (replayed.every(({ impressions }) => impressions[center] === 0)) return [...notes, 'never_wins'];
+  if (sum(expected.impressions) < 1 && expected.capped > 0) return [...notes, 'budget_spent'];
+  const capped = courses.filter((course) => course.capped > 0.02 * sum(course.impressions)).length;
+  if (capped > oftenCapped * courses.length) notes.push('budget_limits');
+  return notes;
+}

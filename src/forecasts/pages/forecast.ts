@@ -1,0 +1,231 @@
+import type pg from 'pg';
+import { type Card, type PageExtensions, type PublisherContext, publisherPages } from '../../catalog/pages.ts';
+import { type CampaignRules, checkRules, type TargetingKey } from '../../catalog/rules.ts';
+import type { ManagementClient } from '../../management/page-client.ts';
+import type { Resource, Values, View } from '../../management/resource.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { type MessageKey, t } from '../../platform/i18n/messages.ts';
+import { card, descriptionList, drawnChart, link, notice, table } from '../../shell/components.ts';
+import { keyIn } from '../../shell/context.ts';
+import { count, countryName, moneyFormat, percent } from '../../shell/format.ts';
+import type { Shell } from '../../shell/layout.ts';
+import { isFragmentRequest } from '../../shell/pages.ts';
+import { comparedFigures, readRecord, type TrackRecord } from '../record.ts';
+import type { Forecasts } from '../service.ts';
+import { type ForecastView, forecastView } from '../view.ts';
+
+type PageDeps = { forecasts: Forecasts; campaigns: Resource; pool: pg.Pool; dbHealth: DatabaseHealth };
+
+type Extension = NonNullable<PageExtensions['forecast']>;
+
+/** Registers the page with the forecast of a campaign. */
+export function forecastPages(app: App, deps: Shell & PageDeps & { management: ManagementClient }): void {
+  const { management, campaigns } = deps;
+  publisherPages(app, deps).get('/campaigns/:key/forecast', 'analyst', async (context) => {
+    const row = await management.get(context, campaigns, keyIn(context));
+    const content = await contentOf(deps, context, row, { stored: row, isNarrow: false });
+    if (isFragmentRequest(context.request)) return { fragment: content.figures };
+    return {
+      title: t('forecasts.title'),
+      lead: t('forecasts.lead'),
+      nav: 'campaigns',
+      trail: [
+        { text: t('nav.campaigns'), href: context.path('/campaigns') },
+        { text: String(row.name), href: context.path(`/campaigns/${row.id}`) },
+      ],
+      body: html`
+        ${card(t('forecasts.expected'), html`<div class="forecast">${content.figures}</div>`)}
+        ${content.charts}`,
+      assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
+    };
+  });
+}
+
+/** Renders the card of the campaign page. The browser loads the forecast when the user scrolls to it. */
+export const forecastCard: Card = async ({ path }, id) => {
+  const href = path(`/campaigns/${id}/forecast`);
+  return card(
+    t('forecasts.title'),
+    html`
+      <div class="forecast" aria-live="polite" hx-get="${href}" hx-trigger="revealed">
+        <p class="hint">${t('forecasts.calculating')}</p>
+      </div>`,
+    { lead: t('forecasts.lead'), actions: link(href, t('forecasts.byDay')) },
+  );
+};
+
+/** Creates the forecast panel next to the campaign form. */
+export const forecastPanel = (deps: PageDeps): Extension => ({
+  panel: (_context, forecastUrl) =>
+    card(
+      t('forecasts.title'),
+      html`
+        <div id="forecast" class="forecast" aria-live="polite"><p class="hint">${t('forecasts.panelHint')}</p></div>
+        <p class="actions">
+          <button class="button small" type="button" hx-post="${forecastUrl}" hx-include="closest .split"
+            hx-target="#forecast" hx-disabled-elt="this">${t('forecasts.calculate')}</button>
+        </p>`,
+    ),
+  ofTyped: async (context, stored, typed) =>
+    (await contentOf(deps, context, { ...stored, ...typed }, { stored, isNarrow: true })).figures,
+});
+
+/** Parts of a rendered forecast. */
+type Content = { figures: Html; charts: Html };
+
+/** Calculates and renders a forecast. Form values may be incomplete. */
+async function contentOf(
+  { forecasts, pool, dbHealth }: PageDeps,
+  { publisher }: PublisherContext,
+  values: Values,
+  { stored, isNarrow }: { stored: View; isNarrow: boolean },
+): Promise<Content> {
+  const only = (figures: Html): Content => ({ figures, charts: nothing });
+  const isComplete =
+    checkRules(values.rules).length === 0 &&
+    Number(values.payout_amount) >= 0 &&
+    /^[A-Z]{3}$/.test(String(values.payout_currency));
+  if (!isComplete) return only(html`<p class="hint">${t('campaigns.incomplete')}</p>`);
+  try {
+    const forecast = await forecasts.of(publisher.id, values, stored);
+    const record = await createFailFast(dbHealth)(() => readRecord(pool, publisher.id));
+    const view = forecastView(forecast, record);
+    const remarks = notes(view, values.rules as CampaignRules);
+    if (view.sample.sessions === 0) return only(remarks);
+    const figures = html`
+      ${figureTable(view, isNarrow)}
+      ${remarks}
+      <p class="hint">${recordText(record)}</p>
+      <p class="hint">${t('forecasts.basis', { sessions: count(view.sample.sessions), days: view.sample.days })}</p>`;
+    return { figures, charts: charts(view) };
+  } catch (err) {
+    if (err instanceof AppError && (err.code === 'too_many_requests' || err.code === 'unavailable'))
+      return only(notice('info', html`<p>${t('forecasts.busy')}</p>`));
+    throw err;
+  }
+}
+
+type Figure = ForecastView['totals']['users'];
+type Format = (value: number) => string;
+
+/** Rounds to significant digits: more of them would claim a precision that a forecast does not have. */
+const rounded = (value: number, digits: number): number => Number(value.toPrecision(digits));
+
+const midText = ({ mid }: Figure, format: Format): string => format(rounded(mid, 3));
+const rangeText = ({ low, high }: Figure, format: Format): string =>
+  t('forecasts.range', { low: format(rounded(low, 2)), high: format(rounded(high, 2)) });
+
+/** Renders the figures as a table or, in a narrow panel, as a list. */
+function figureTable({ totals, currency }: ForecastView, isNarrow: boolean): Html {
+  const money = moneyFormat(currency);
+  const lines: [MessageKey, Figure, Format][] = [
+    ['forecasts.impressions', totals.impressions, count],
+    ['forecasts.clicks', totals.clicks, count],
+    ['forecasts.spend', totals.spend, money],
+    ['forecasts.users', totals.users, count],
+    ['forecasts.matching', totals.matching, count],
+    ['forecasts.sessions', totals.sessions, count],
+  ];
+  const rows = lines.map(([text, figure, format]): [string, Html] => [
+    t(text),
+    html`<strong>${midText(figure, format)}</strong><br><small class="hint">${rangeText(figure, format)}</small>`,
+  ]);
+  if (isNarrow) return descriptionList(rows);
+  const columns = [{ text: t('forecasts.figure') }, { text: t('forecasts.midAndInterval'), numeric: true }];
+  return table(t('forecasts.title'), columns, rows);
+}
+
+/** Notes that explain why little or nothing is shown. */
+const warnings: ReadonlySet<string> = new Set([
+  ...['no_history', 'nothing_matches', 'never_wins', 'ended', 'not_started', 'budget_spent', 'no_offers'],
+]);
+
+/** Maximum number of listed conditions. */
+const maxConditions = 5;
+
+function notes({ notes: codes, conditions, sample }: ForecastView, rules: CampaignRules): Html {
+  const isFew = sample.sessions > 0 && sample.matching < sample.sessions / 20;
+  const listed = isFew ? conditions.slice(0, maxConditions) : [];
+  const texts = codes.map((code) => {
+    const text = html`<p>${t(`forecasts.note_${code}` as MessageKey)}</p>`;
+    return warnings.has(code) ? notice('warn', text) : html`<div class="hint">${text}</div>`;
+  });
+  return html`
+    ${texts}
+    ${
+      listed.length > 0 &&
+      html`
+        <p>${t('forecasts.conditions')}</p>
+        <ul>
+          ${listed.map(
+            ({ rule, key, matching_sessions: matching }) => html`
+              <li>${t('forecasts.condition', {
+                condition: conditionText(rule, key, rules),
+                matching: count(matching),
+                sessions: count(sample.sessions),
+              })}</li>`,
+          )}
+        </ul>`
+    }`;
+}
+
+/** Maximum number of values of a targeting list that are named. */
+const maxValues = 4;
+
+/** Describes a condition, with the values of targeting lists. */
+function conditionText(rule: string, key: string | null, rules: CampaignRules): string {
+  if (rule !== 'targeting' || key === null) return t('forecasts.rule', { rule });
+  const { include, exclude } = rules.targeting?.[key as TargetingKey] ?? {};
+  const values = (include ?? exclude ?? []).map((value) => (key === 'countries' ? countryName(value) : value));
+  const rest = values.length > maxValues ? ', …' : '';
+  return t(include === undefined ? 'forecasts.excludes' : 'forecasts.includes', {
+    name: t(`campaigns.target_${key}` as MessageKey),
+    values: `${values.slice(0, maxValues).join(', ')}${rest}`,
+  });
+}
+
+function recordText(record: TrackRecord | null): Html | string {
+  if (record === null) return t('forecasts.noRecord');
+  const [figure] = comparedFigures;
+  const { inside, medianError } = record[figure];
+  return t('forecasts.record', { forecasts: record.forecasts, inside, error: percent(rounded(medianError, 2)) });
+}
+
+/** Renders the charts by day: the median with its interval. */
+function charts({ days, currency, totals }: ForecastView): Html {
+  const times = days.map(({ date }) => ({ text: date, atMs: Date.parse(date) }));
+  const chart = (caption: string, figure: 'impressions' | 'clicks' | 'spend', format: Format): Html =>
+    drawnChart({
+      caption,
+      heading: t('layout.day'),
+      times,
+      series: [
+        {
+          label: t('forecasts.mid'),
+          values: days.map((day) => day[figure].mid),
+          total: midText(totals[figure], format),
+        },
+        {
+          label: t('forecasts.low'),
+          values: days.map((day) => day[figure].low),
+          isDashed: true,
+          total: format(rounded(totals[figure].low, 2)),
+        },
+        {
+          label: t('forecasts.high'),
+          values: days.map((day) => day[figure].high),
+          isDashed: true,
+          total: format(rounded(totals[figure].high, 2)),
+        },
+      ],
+      style: figure === 'spend' ? { currency } : 'count',
+      format,
+    });
+  return html`
+    ${card(t('forecasts.impressions'), chart(t('forecasts.impressionsByDay'), 'impressions', count))}
+    ${card(t('forecasts.clicks'), chart(t('forecasts.clicksByDay'), 'clicks', count))}
+    ${card(t('forecasts.spend'), chart(t('forecasts.spendByDay'), 'spend', moneyFormat(currency)))}`;
+}

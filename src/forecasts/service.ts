@@ -1,0 +1,145 @@
+import { hash } from 'node:crypto';
+import type pg from 'pg';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { ModelSource } from '../learning/source.ts';
+import { createAlone } from '../management/alone.ts';
+import type { Values } from '../management/resource.ts';
+import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
+import { notFound } from '../platform/errors.ts';
+import { createLimiter } from '../platform/lib/fair-limiter.ts';
+import { createPacer } from '../platform/lib/slices.ts';
+import { hourMs, minuteMs } from '../platform/lib/time.ts';
+import { problem } from '../platform/problem.ts';
+import { competitorOf } from './competitor.ts';
+import { draftOf } from './draft.ts';
+import { forecast } from './engine/forecast.ts';
+import type { Forecast, PublisherSample } from './engine/types.ts';
+import { readSample } from './sample.ts';
+
+/** Forecast with the start of its period. */
+export type DatedForecast = Forecast & { fromMs: number };
+
+export type Forecasts = {
+  /**
+   * Forecasts a campaign with the given values.
+   * @param stored the campaign row in the database, or null for a campaign that is not stored; pass the same object as
+   * `values` if nothing is changed
+   * @throws AppError too_many_requests if a forecast for the publisher is running; unavailable
+   */
+  of: (publisherId: number, values: Values, stored: Values | null) => Promise<DatedForecast>;
+};
+
+type ServiceDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  catalog: CatalogStore;
+  model: ModelSource;
+  now: () => number;
+};
+
+/** Time after which no more decisions are repeated, in milliseconds since the start of the calculation. */
+const replayMs = 3000;
+
+/** Times for which results and samples are cached, in milliseconds, and how many are cached. */
+const [keptMs, sampleKeptMs] = [10 * minuteMs, 5 * minuteMs];
+const [maxKept, maxSamples] = [100, 2];
+
+/** Creates the service that calculates forecasts: one at a time, in slices, and cached by their inputs. */
+export function createForecastService({ pool, dbHealth, catalog, model, now }: ServiceDeps): Forecasts {
+  const failFast = createFailFast(dbHealth);
+  const alone = createAlone('forecastJob');
+  const limit = createLimiter({
+    maxConcurrent: 1,
+    maxWaitingPerClient: 1,
+    maxWaiting: 8,
+    maxWaitMs: 10_000,
+    message: problem('forecastsWaiting'),
+  });
+  const results = createCache<DatedForecast>({
+    size: maxKept,
+    ageMs: keptMs,
+    now,
+    isKept: ({ sample }) => sample.sessions > 0,
+  });
+  const samples = createCache<PublisherSample>({
+    size: maxSamples,
+    ageMs: sampleKeptMs,
+    now,
+    isKept: ({ sessions }) => sessions.length > 0,
+  });
+
+  async function calculate(publisherId: number, values: Values, stored: Values | null): Promise<DatedForecast> {
+    const snapshot = catalog.current();
+    const publisher = snapshot.publishers.get(publisherId);
+    if (publisher === undefined) throw notFound('publisher');
+    const nowMs = Math.ceil(now() / hourMs) * hourMs;
+    const begunMs = performance.now();
+    const sources = { snapshot, publisher, model: model.current(), nowMs: now() };
+    const sample = await samples(String(publisherId), () => failFast(() => readSample(pool, publisherId, now())));
+    const { draft, hasOffers } = await failFast(() => draftOf(pool, values, stored, sources));
+    const timeZoneOf = (id: number): string => snapshot.publishers.get(id)?.timeZone ?? 'UTC';
+    const competitor = await runPaced(competitorOf(draft, publisher, timeZoneOf));
+    const input = {
+      ...sample,
+      ...competitor,
+      model: sources.model,
+      nowMs,
+      seed: seedOf(values),
+      isLate: () => performance.now() - begunMs > replayMs,
+    };
+    const result = await runPaced(forecast(input));
+    const notes = [
+      ...result.notes,
+      ...(hasOffers || stored === null ? [] : (['no_offers'] as const)),
+      ...(draft.campaign.goal === null ? [] : (['goal_ignored'] as const)),
+    ];
+    return { ...result, notes, fromMs: nowMs };
+  }
+
+  return {
+    of: (publisherId, values, stored) => {
+      const key = `${publisherId} ${catalog.current().version} ${digestOf([values, values === stored])}`;
+      return results(key, () =>
+        alone(publisherId, () => limit(() => calculate(publisherId, values, stored), { client: publisherId })),
+      );
+    },
+  };
+}
+
+const digestOf = (values: unknown): string => hash('sha256', JSON.stringify(values), 'base64url');
+
+/** Returns a seed that depends only on the values, so that the same draft gets the same forecast. */
+const seedOf = (values: Values): number => Number.parseInt(hash('sha256', JSON.stringify(values)).slice(0, 8), 16);
+
+/** Runs a long computation in slices that are short enough for requests in between. */
+async function runPaced<T>(work: Generator<void, T>): Promise<T> {
+  const pace = createPacer();
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+    await pace();
+  }
+}
+
+type CacheOptions<T> = {
+  size: number;
+  ageMs: number;
+  now: () => number;
+  /** Whether a value may be returned again. The first sessions of a publisher must show without delay. */
+  isKept: (value: T) => boolean;
+};
+
+/** Creates a cache of promises. Failed ones are removed. */
+function createCache<T>({ size, ageMs, now, isKept }: CacheOptions<T>) {
+  const entries = new Map<string, { untilMs: number; value: Promise<T> }>();
+  return (key: string, load: () => Promise<T>): Promise<T> => {
+    const cached = entries.get(key);
+    if (cached !== undefined && cached.untilMs > now()) return cached.value;
+    const value = load();
+    entries.delete(key);
+    entries.set(key, { untilMs: now() + ageMs, value });
+    for (const oldest of entries.keys()) if (entries.size > size) entries.delete(oldest);
+    value.then((loaded) => isKept(loaded) || entries.delete(key)).catch(() => entries.delete(key));
+    return value;
+  };
+}

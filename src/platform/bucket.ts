@@ -1,0 +1,27 @@
+import { AwsClient } from 'aws4fetch';
+import type { BucketSetting } from '../config/storage.ts';
+
+type BucketCall = {
+  /** Name of the object, without the prefix of the bucket; empty for a call about the bucket. */
+  name?: string;
+  query?: Readonly<Record<string, string>>;
+  body?: Buffer;
+};
+
+/** Calls a bucket. Resolves with a response of any status, whose body the caller must read. */
+export type CallBucket = (method: 'GET' | 'PUT' | 'DELETE', call: BucketCall) => Promise<Response>;
+
+/**
+ * Creates a client of an S3-compatible bucket, using path-style URLs.
+ * @param timeoutMs timeout of a call, with the transfer of its body, in milliseconds
+ */
+export function createBucketClient(setting: BucketSetting, timeoutMs: number): CallBucket {
+  const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey } = setting;
+  const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0 });
+  return async (method, { name, query, body }) => {
+    const path = name === undefined ? '' : `/${encodeURI(`${prefix}${name}`)}`;
+    const url = `${endpoint}/${bucket}${path}${query === undefined ? '' : `?${new URLSearchParams(query)}`}`;
+    const signed = await client.sign(url, body === undefined ? { method } : { method, body: new Uint8Array(body) });
+    return fetch(signed, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' });
+  };
+}

@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest';
+import { createRandom } from '../../src/forecasts/engine/random.ts';
+import { hoursOf, simulateCourse } from '../../src/forecasts/engine/simulate.ts';
+import { fitTraffic } from '../../src/forecasts/engine/traffic.ts';
+import type { ForecastCampaign, HourlySessions } from '../../src/forecasts/engine/types.ts';
+import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
+
+/** Monday, 7 December 2026, 0:00 UTC. */
+const startMs = Date.UTC(2026, 11, 7);
+const futures = 200;
+
+/** Hours before the start, with sessions by hour of the day and a factor by day. */
+const history = (days: number, ofDay: (day: number) => number, ofHour: (hour: number) => number): HourlySessions[] =>
+  Array.from({ length: days * 24 }, (_, at) => {
+    const day = Math.floor(at / 24) - days;
+    return { startMs: startMs + (at - days * 24) * hourMs, sessions: ofDay(day) * ofHour(at % 24) };
+  });
+
+function drawnDays(hours: readonly HourlySessions[]): number[][] {
+  const traffic = fitTraffic(hours, { zone: 'UTC', nowMs: startMs, days: 30 });
+  const random = createRandom(1);
+  return Array.from({ length: futures }, () => {
+    const path = traffic.drawPath(random);
+    return Array.from({ length: 30 }, (_, day) =>
+      path.slice(day * 24, day * 24 + 24).reduce((sum, value) => sum + value, 0),
+    );
+  });
+}
+
+const quantile = (values: readonly number[], share: number): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(share * values.length)] as number;
+const totals = (paths: readonly number[][]): number[] =>
+  paths.map((days) => days.reduce((sum, value) => sum + value, 0));
+
+test('steady traffic is continued with its weekdays', () => {
+  const isFree = (day: number): boolean => [5, 6].includes(((day % 7) + 7) % 7);
+  const paths = drawnDays(
+    history(
+      42,
+      (day) => (isFree(day) ? 5 : 10),
+      () => 1,
+    ),
+  );
+  const median = (day: number): number =>
+    quantile(
+      paths.map((days) => days[day] as number),
+      0.5,
+    );
+  // Days 5 and 6 are a weekend.
+  expect([0, 4, 5, 6, 7].map((day) => Math.round(median(day) / 24))).toEqual([10, 10, 5, 5, 10]);
+});
+
+test('a forecast from two days of traffic has a wider interval than one from six weeks', () => {
+  const widthOf = (days: number): number => {
+    const drawn = totals(
+      drawnDays(
+        history(
+          days,
+          () => 10,
+          () => 1,
+        ),
+      ),
+    );
+    return (quantile(drawn, 0.9) - quantile(drawn, 0.1)) / quantile(drawn, 0.5);
+  };
+  expect(widthOf(2)).toBeGreaterThan(1.3 * widthOf(42));
+  expect(widthOf(42)).toBeGreaterThan(0.05);
+});
+
+test('growth goes on for a while, but not forever', () => {
+  const drawn = totals(
+    drawnDays(
+      history(
+        42,
+        (day) => 100 * Math.exp(0.02 * day),
+        () => 1,
+      ),
+    ),
+  );
+  const daily = quantile(drawn, 0.5) / 30 / 24;
+  expect(daily).toBeGreaterThan(105);
+  expect(daily).toBeLessThan(100 * Math.exp(0.02 * 15));
+});
+
+test('without any sessions, nothing is expected', () => {
+  expect(totals(drawnDays([]))).toEqual(new Array(futures).fill(0));
+});
+
+const campaign: ForecastCampaign = {
+  id: 1,
+  offers: [],
+  payout: { kind: 'cpc', amountMicros: 500_000, currency: 'USD' },
+  startMs: Number.NEGATIVE_INFINITY,
+  endMs: Number.POSITIVE_INFINITY,
+  frequencyCaps: [],
+  totalCaps: [],
+  zone: 'UTC',
+  pacing: 'asap',
+  optOutDays: null,
+  used: () => 0,
+  liveSinceMs: null,
+  recent: { impressions: 0, clicks: 0, conversions: 0 },
+};
+
+/** Expected course with 100 sessions an hour. Every second one becomes an impression, and 10% of these a click. */
+function course(over: Partial<ForecastCampaign>) {
+  const planned = { ...campaign, ...over };
+  const startsMs = Array.from({ length: 720 }, (_, at) => startMs + at * hourMs);
+  const hours = hoursOf(startsMs, planned, () => 1);
+  const scenario = {
+    perSession: 0.5,
+    matchingShare: 1,
+    clickRate: 0.1,
+    conversionRate: 0,
+    remainingShare: new Float64Array(30).fill(1),
+  };
+  return simulateCourse(planned, hours, new Float64Array(720).fill(100), scenario, null);
+}
+const sum = (values: Float64Array): number => Math.round(values.reduce((total, value) => total + value, 0));
+
+test('a daily budget limits the spend of each day, and is spent at its start unless it is paced', () => {
+  const totalCaps = [{ metric: 'budget' as const, per: 'day' as const, limit: 30 }];
+  const asap = course({ totalCaps });
+  expect(Math.round(asap.spend[3] as number)).toBe(30_000_000);
+  expect(sum(asap.impressions)).toBe(30 * 600);
+  const even = course({ totalCaps, pacing: 'even' });
+  expect(Math.round(even.spend[3] as number)).toBe(30_000_000);
+});
+
+test('a budget that cannot pay for a single click allows no impression', () => {
+  const totalCaps = [{ metric: 'budget' as const, per: 'lifetime' as const, limit: 0.4 }];
+  expect(sum(course({ totalCaps }).impressions)).toBe(0);
+});
+
+test('what a running campaign has already spent is taken off its budget', () => {
+  const totalCaps = [{ metric: 'budget' as const, per: 'lifetime' as const, limit: 100 }];
+  expect(sum(course({ totalCaps, used: () => 40_000_000 }).spend)).toBe(60_000_000);
+});
+
+test('a campaign is shown only between its start and its end', () => {
+  const impressions = course({ startMs: startMs + 2 * dayMs, endMs: startMs + 4.5 * dayMs }).impressions;
+  expect([...impressions.slice(0, 6)].map(Math.round)).toEqual([0, 0, 1200, 1200, 600, 0]);
+  expect(sum(course({ endMs: startMs - dayMs }).impressions)).toBe(0);
+});
