@@ -95,10 +95,20 @@ const putEvents = ({ url, event, headers, body }: AwsMessage) => ({
       EventBusName: decodeURIComponent(url.pathname.slice(1)),
       Source: 'perkwire',
       DetailType: event,
-      Detail: `{"headers":${JSON.stringify(headers)},"payload":${body.toString('utf8')}}`,
+      Detail: `{"headers":${JSON.stringify(headers)},"payload":${asJson(body.toString('utf8'))}}`,
     },
   ],
 });
+
+/** Returns JSON as it is, and any other text, which a transformation can make, as a JSON string. */
+function asJson(text: string): string {
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    return JSON.stringify(text);
+  }
+}
 
 /** Returns the key of a delivery's object. It is the same for all attempts, so that a repeated attempt adds none. */
 function objectKey(webhookId: string): string {

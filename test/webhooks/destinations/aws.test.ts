@@ -120,6 +120,42 @@ test('S3 gets one object per event, under the same key for each attempt', async 
   }
 });
 
+test('SQS and S3 get a transformed body with its content type, and SQS keeps the order of the session', async () => {
+  const hook = await parts.hook();
+  const base = new URL(hook.url).origin;
+  const transformation = { body: '"user=" & body.pub_user_id', headers: '{ "x-event": $event }' };
+  const queue = { kind: 'sqs', queue_url: `${base}/1234/orders.fifo`, ...aws };
+  await until(await deliver(queue, { transformation }), 'delivered');
+  const message = JSON.parse((hook.requests[0] as Request).body.toString());
+  expect(message).toMatchObject({
+    MessageBody: 'user=ü',
+    MessageGroupId: '0197a000-0000-7000-8000-000000000001',
+    MessageAttributes: { 'x-event': { StringValue: 'usp.selection' } },
+  });
+  me = await addManager(t);
+  await until(
+    await deliver({ kind: 's3', bucket: 'perks', service_url: base, ...aws }, { transformation }),
+    'delivered',
+  );
+  const [, object] = hook.requests as [Request, Request];
+  expect(object.body.toString()).toBe('user=ü');
+  expect(object.headers).toMatchObject({
+    'content-type': 'text/plain; charset=utf-8',
+    'x-amz-meta-x-event': 'usp.selection',
+  });
+});
+
+test.each([
+  ['{ "user": body.pub_user_id }', { user: 'ü' }],
+  ['"user: “" & body.pub_user_id & "”"', 'user: “ü”'],
+])('EventBridge gets the result of the expression %s as JSON', async (body, sent) => {
+  const hook = await parts.hook((response) => response.end('{"FailedEntryCount":0,"Entries":[{"EventId":"1"}]}'));
+  const bus = { kind: 'eventbridge', bus: 'shop', service_url: new URL(hook.url).origin, ...aws };
+  await until(await deliver(bus, { transformation: { body } }), 'delivered');
+  const [entry] = JSON.parse((hook.requests[0] as Request).body.toString()).Entries;
+  expect(JSON.parse(entry.Detail).payload).toEqual(sent);
+});
+
 test('the secret key is in no request and no log, even if the service echoes it', async () => {
   const hook = await parts.hook((response) => response.writeHead(400).end(`you sent ${secretKey}`));
   const id = await deliver({ kind: 's3', bucket: 'perks', service_url: new URL(hook.url).origin, ...aws });

@@ -85,6 +85,25 @@ natsTest('a delivery is published to the stream with the bytes, headers and sign
 });
 
 natsTest(
+  'a transformed delivery is published with the transformed body, headers and a signature of that body',
+  async () => {
+    const transformation = { body: '{ "user": body.pub_user_id }', headers: '{ "x-event": $event }' };
+    const { id: endpointId, secret } = await addNats({}, { transformation });
+    await parts.dispatcher();
+    const id = await me.enqueueDelivery({ payload: Buffer.from('{ "body" : {"pub_user_id":"ü"} }') });
+    await vi.waitFor(async () => expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered' }));
+    const [message] = (await messages()).slice(-1);
+    expect(message).toMatchObject({ body: '{"user":"ü"}', headers: { 'x-event': 'usp.selection' } });
+    expect(new Webhook(secret).verify(message?.body ?? '', message?.headers ?? {})).toEqual({ user: 'ü' });
+    const log = (await me.call('GET', `/deliveries/${id}`)).json();
+    expect(log.data.attempts[0].request.transformed_body).toBe('{"user":"ü"}');
+    const test = await me.call('POST', `/webhook-endpoints/${endpointId}/test`, {});
+    expect(test.json()).toMatchObject({ data: { delivered: true } });
+    expect((await messages()).at(-1)?.body).toMatch(/^\{"user":"[^"]+"\}$/);
+  },
+);
+
+natsTest(
   'a server that is down is retried, and each message is stored once after it is back',
   async () => {
     await addNats();

@@ -62,13 +62,26 @@ test('an error is shown at the field of the chosen destination, with all other v
   expect(await endpoints()).toHaveLength(count);
 });
 
+test('a transformation is edited for brokers, and refused at its field for events to pull', async () => {
+  const transformation = { 'transformation.headers': '{ "x-event": $event }' };
+  const refused = await user.post(`${base}/new`, { ...settings, ...transformation, destination: 'pull' });
+  expect(refused.statusCode).toBe(422);
+  expect(errorsIn(refused.body)).toEqual([
+    'Events that are pulled cannot be transformed. Transform them in your program.',
+  ]);
+  await user.post(`${base}/new`, { ...settings, ...nats, ...transformation });
+  expect(await newest()).toMatchObject({ transformation: { headers: '{ "x-event": $event }' } });
+  expect((await user.get(`${base}/${(await newest()).id}`)).body).toContain('name="transformation.body"');
+});
+
 test('an endpoint to pull from shows how, and has no settings for calls', async () => {
   await user.post(`${base}/new`, { ...settings, destination: 'pull' });
   const { id, destination } = await newest();
   expect(destination).toEqual({ kind: 'pull' });
   const { body } = await user.get(`${base}/${id}`);
   expect(body).toContain(`perkwire events pull --endpoint ${id} --follow`);
-  for (const name of ['url', 'headers', 'deadline_s', 'retry_steps_s']) expect(body).not.toContain(`name="${name}"`);
+  for (const name of ['url', 'headers', 'deadline_s', 'retry_steps_s', 'transformation.body'])
+    expect(body).not.toContain(`name="${name}"`);
   const changes = { destination: 'pull', events: 'conversion', description: 'Warehouse' };
   const saved = await user.post(`${base}/${id}`, changes);
   expect(saved.statusCode).toBe(303);

@@ -61,6 +61,26 @@ test('an event has the bytes, the headers and a signature like a webhook', async
   expect(new Webhook(secret).verify(body, headers)).toMatchObject({ body: { pub_user_id: 'ü 1' } });
 });
 
+test('a transformation of pulled events is refused at its expression', async () => {
+  const refused = [
+    me.call('POST', '/webhook-endpoints', {
+      destination: { kind: 'pull' },
+      events: ['conversion'],
+      transformation: { body: '{ "user": body.pub_user_id }' },
+    }),
+    me.call('PATCH', `/webhook-endpoints/${endpoint}`, { transformation: { body: 'body' } }),
+  ];
+  for (const { statusCode, json } of await Promise.all(refused)) {
+    expect(statusCode).toBe(400);
+    expect(json().error).toMatchObject({
+      code: 'invalid_endpoint',
+      details: [{ path: '/transformation/body', message: expect.stringContaining('cannot be transformed') }],
+    });
+  }
+  const removed = await me.call('PATCH', `/webhook-endpoints/${endpoint}`, { transformation: null });
+  expect(removed.statusCode, removed.body).toBe(200);
+});
+
 test('events come in order, again and again until their cursor is passed', async () => {
   const ids = await enqueueMany(5);
   const first = await pull({ limit: 2 });
