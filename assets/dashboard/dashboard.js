@@ -106,19 +106,19 @@ window.addEventListener('beforeunload', (event) => {
 });
 
 /** Shows or hides the fields of a section in a long form. */
-function foldSection(section, isOpen) {
-  section.classList.toggle('folded', !isOpen);
+function showSection(section, isOpen) {
+  section.classList.toggle('shut', !isOpen);
   section.querySelector('legend > button').setAttribute('aria-expanded', String(isOpen));
 }
 
-/** Shows the folded section that contains an element. */
-const unfold = (element) => {
-  const section = element?.closest('fieldset.folded');
-  if (section) foldSection(section, true);
+/** Shows the collapsed section that contains an element. */
+const expand = (element) => {
+  const section = element?.closest('fieldset.shut');
+  if (section) showSection(section, true);
 };
 
-/** Folds the sections of long forms on small screens, except the first one and those with errors or a link target. */
-function foldSections() {
+/** Closes the sections of long forms on small screens, except the first one and those with errors or a link target. */
+function collapseSections() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (const index of document.querySelectorAll('nav.sections')) {
     index.hidden = true;
@@ -126,20 +126,20 @@ function foldSections() {
     for (const [position, id] of ids.entries()) {
       const section = document.getElementById(id);
       const legend = section.querySelector('legend');
-      const toggle = button(legend.textContent, 'fold', () =>
-        foldSection(section, section.classList.contains('folded')),
+      const toggle = button(legend.textContent, 'section-toggle', () =>
+        showSection(section, section.classList.contains('shut')),
       );
       legend.replaceChildren(toggle);
       const hasError = section.querySelector('.field-error') !== null;
-      foldSection(section, position === 0 || hasError || (target !== null && section.contains(target)));
+      showSection(section, position === 0 || hasError || (target !== null && section.contains(target)));
     }
   }
 }
-if (matchMedia('(max-width: 48rem)').matches) foldSections();
-document.addEventListener('input', ({ target }) => unfold(target));
+if (matchMedia('(max-width: 48rem)').matches) collapseSections();
+document.addEventListener('input', ({ target }) => expand(target));
 document.addEventListener('click', ({ target }) => {
   const link = target.closest?.('a[href^="#"]');
-  if (link) unfold(document.getElementById(decodeURIComponent(link.hash.slice(1))));
+  if (link) expand(document.getElementById(decodeURIComponent(link.hash.slice(1))));
 });
 
 /** Enables checkboxes with `data-needs` only while the field of that name has the value in `data-needs-value`. */

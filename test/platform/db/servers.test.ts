@@ -93,12 +93,12 @@ test('a connection that was being opened to the former primary breaks and is nev
   first.freeze();
   await expect.poll(dbHealth.isUp).toBe(false);
 
-  const held = first.heldConnections();
+  const heldBefore = first.heldConnections();
   const result = pool.query('select 1').then(
     () => 'used',
     () => 'broken',
   );
-  await expect.poll(first.heldConnections).toBeGreaterThan(held);
+  await expect.poll(first.heldConnections).toBeGreaterThan(heldBefore);
   second.heal();
   await expect.poll(servers.current).toBe(second.url);
   first.heal();
