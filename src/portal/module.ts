@@ -23,7 +23,7 @@ export function createPortal({ platform, catalog, accounts, webhooks, offers }: 
   const { management, store } = catalog;
   return {
     name: 'portal',
-    rank: 235,
+    rank: 225,
     retention,
     routes: async (app: App) =>
       void (await app.register(portalRoutes, { management, auth: accounts.auth, config, now })),
