@@ -38,6 +38,7 @@ const ownOnly = new Set([
   'post /manage/v1/placements',
   'post /manage/v1/advertisers',
   'post /manage/v1/campaigns',
+  'post /manage/v1/campaigns/forecast',
   'post /manage/v1/offers',
   'post /manage/v1/creatives',
   'post /manage/v1/translations',
@@ -230,21 +231,24 @@ describe('lists contain nothing from another publisher', () => {
 });
 
 describe("another publisher's id in a body or query is treated as unknown", () => {
-  const references: [string, string, (owner: Tenant | null) => object][] = [
+  type Reference = [string, string, (owner: Tenant | null) => object];
+  const references: Reference[] = [
     [
       'post',
       '/manage/v1/placements',
       (owner) => ({ name: 'new-page', theme_id: Number(owner?.ids.themes ?? unknownIds.number) }),
     ],
-    [
-      'post',
-      '/manage/v1/campaigns',
-      (owner) => ({
-        advertiser_id: Number(owner?.ids.advertisers ?? unknownIds.number),
-        name: 'x',
-        landing_url: 'https://x.example/',
-      }),
-    ],
+    ...['/manage/v1/campaigns', '/manage/v1/campaigns/forecast'].map(
+      (path): Reference => [
+        'post',
+        path,
+        (owner) => ({
+          advertiser_id: Number(owner?.ids.advertisers ?? unknownIds.number),
+          name: 'x',
+          landing_url: 'https://x.example/',
+        }),
+      ],
+    ),
     ['post', '/manage/v1/offers', (owner) => ({ campaign_id: Number(owner?.ids.campaigns ?? unknownIds.number) })],
     [
       'post',
