@@ -131,6 +131,9 @@ test('a session has only its permissions, and no other pages', async () => {
   for (const path of ['/dashboard', `/dashboard/p/${me.id}/deliveries`])
     expect((await get(reader, path)).headers.location, path).toMatch(/sign-in/);
 
+  const watcher = await open({ permissions: ['live'] });
+  expect((await get(watcher, watcher.start)).body).not.toContain('/api-log');
+
   const viewer = await open({ permissions: ['endpoints'] });
   const own = at(viewer, '/settings/webhooks/usp.selection');
   expect((await get(viewer, own)).statusCode).toBe(200);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publisher } from '../../../src/catalog/types.ts';
 import { loadDemoCatalogue, randomDemoIds } from '../../../src/demo/catalogue.ts';
+import { dashboardLinks, withoutLinks } from '../../../src/offers/pages/live/advice.ts';
 import { sessionItem } from '../../../src/offers/pages/live/items.ts';
 import { findRequests } from '../../../src/offers/pages/live/requests.ts';
 import { watchCalls } from '../../../src/offers/pages/live/watch.ts';
@@ -157,7 +158,7 @@ test('stores rejected calls for an hour while no page is open, including managem
 
 test('lists a perks call separately, and keeps the request and response of the fetch', async () => {
   const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
-  const items = watchCalls({ ...t.deps, pool: t.pool }, publisher);
+  const items = watchCalls({ ...t.deps, pool: t.pool }, publisher, dashboardLinks(publisher));
   const itemTexts = async () => {
     await t.deps.requestLog.write();
     return (await items()).map(({ data }) => data);
@@ -177,6 +178,20 @@ test('lists a perks call separately, and keeps the request and response of the f
   expect(markups.find((markup) => markup.includes('id="call-') && markup.includes(select))).toContain('POST');
 });
 
+test('shows advice without links in a portal, which has none of the linked pages', async () => {
+  const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
+  const items = watchCalls({ ...t.deps, pool: t.pool }, publisher, withoutLinks);
+  await items();
+  nowMs += 1;
+  expect(await send({ placement, pub_user_id: 'u' })).toBe(200);
+  expect(await send({ pub_user_id: 'u' })).toBe(400);
+  await t.deps.requestLog.write();
+  const markup = (await items()).map(({ data }) => data).join('');
+  expect(markup).toContain('class="advice"');
+  expect(markup).toContain('POST /native/v4/offers.json');
+  expect(markup).not.toContain('href=');
+});
+
 test('marks new placements on the live page and updates its list of notices', async () => {
   const user = await signInAs(t, 'analyst');
   const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
@@ -187,7 +202,7 @@ test('marks new placements on the live page and updates its list of notices', as
   const ids = rows.map(({ id }) => id);
   const requests = await findRequests(t.pool, t.publisher.id, ids);
   const marked = requests
-    .filter((request) => sessionItem(request, undefined, publisher).markup.includes('new placement'))
+    .filter((request) => sessionItem(request, undefined, publisher, withoutLinks).markup.includes('new placement'))
     .map((request) => request.placement);
   expect(marked).toEqual(['brand-new']);
   const base = `/dashboard/p/${t.publisher.id}`;

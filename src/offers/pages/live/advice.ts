@@ -6,7 +6,18 @@ import { link } from '../../../shell/components.ts';
 import { publisherPath } from '../../../shell/context.ts';
 import type { LiveCall } from '../../request-log/store.ts';
 
-type Advice = (path: (rest: string) => string) => Html;
+/** Renders a link to one of the publisher's pages. `page` is the end of its path. */
+export type LinkTo = (page: string, text: string | Html) => Html;
+
+export const dashboardLinks =
+  ({ id }: Publisher): LinkTo =>
+  (page, text) =>
+    link(publisherPath(id, page), text);
+
+/** Renders only the text of a link. Portals do not contain the pages that live calls link to. */
+export const withoutLinks: LinkTo = (_page, text) => html`${text}`;
+
+type Advice = (linkTo: LinkTo) => Html;
 
 const send =
   (key: MessageKey): Advice =>
@@ -15,8 +26,8 @@ const send =
 /** Creates a piece of advice that links to one of the publisher's pages. */
 const go =
   (key: MessageKey, page: string): Advice =>
-  (path) =>
-    tHtml(key, { a: (text) => link(path(page), text) });
+  (linkTo) =>
+    tHtml(key, { a: (text) => linkTo(page, text) });
 const session = send('live.useSession');
 
 /** Advice on a rejected call, by error code. */
@@ -47,18 +58,17 @@ const byField: Readonly<Record<string, Advice>> = {
 };
 
 /** Returns advice for each reason why a call was rejected, and for each of its fields that was ignored or dropped. */
-export function adviceOf({ error, notes }: LiveCall, { id }: Publisher): Html[] {
-  const path = (rest: string): string => publisherPath(id, rest);
-  const noted = notes.map((note) => html`${fieldText(note)} ${byField[note.path]?.(path)}`);
+export function adviceOf({ error, notes }: LiveCall, linkTo: LinkTo): Html[] {
+  const noted = notes.map((note) => html`${fieldText(note)} ${byField[note.path]?.(linkTo)}`);
   if (error === null) return noted;
   const fields = (error.details ?? []).map(fieldText);
-  const what = byCode[error.code]?.(path);
+  const what = byCode[error.code]?.(linkTo);
   return [...fields, ...(what === undefined ? [] : [what]), ...noted];
 }
 
 /** Returns advice for an error code, or null if there is none. */
-export const adviceOnCode = (code: string, { id }: Publisher): Html | null =>
-  Object.hasOwn(byCode, code) ? (byCode[code]?.((rest) => publisherPath(id, rest)) ?? null) : null;
+export const adviceOnCode = (code: string, publisher: Publisher): Html | null =>
+  Object.hasOwn(byCode, code) ? (byCode[code]?.(dashboardLinks(publisher)) ?? null) : null;
 
 const fieldText = ({ path, message }: { path: string; message: string }): Html =>
   html`${path !== '' && html`<code>${path.replace(/^\//, '')}</code>`} ${wordProblem(readProblem(message))}`;

@@ -4,20 +4,23 @@ import { type ErrorCode, errorStatuses } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { problem, wordProblem } from '../../../platform/problem.ts';
-import { badge, codeBlock, link } from '../../../shell/components.ts';
-import { publisherPath } from '../../../shell/context.ts';
+import { badge, codeBlock } from '../../../shell/components.ts';
 import { moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import { isRefused, type LiveCall, type LoggedCall } from '../../request-log/store.ts';
-import { adviceOf } from './advice.ts';
+import { adviceOf, type LinkTo } from './advice.ts';
 import type { LiveRequest } from './requests.ts';
 
 /**
  * Renders the list item for an answered fetch with its events, and with the request and response if they were recorded.
  * `publisher` is the publisher as of when the page was opened, so that placements first used after that appear as new.
  */
-export function sessionItem(request: LiveRequest, call: LiveCall | undefined, publisher: Publisher): Html {
-  const why = publisherPath(publisher.id, `/why?session=${request.sessionId}`);
+export function sessionItem(
+  request: LiveRequest,
+  call: LiveCall | undefined,
+  publisher: Publisher,
+  linkTo: LinkTo,
+): Html {
   const { sessionId, country, wrappedAt } = request;
   const events = kindsWith('token').flatMap((kind) => {
     const count = request.events[kind] ?? 0;
@@ -33,20 +36,20 @@ export function sessionItem(request: LiveRequest, call: LiveCall | undefined, pu
     ${request.dev && badge(t('live.dev'), 'warn')}
     ${events}
     ${wrappedAt !== null && badge(t('live.confirmed', { count: request.selected ?? 0 }), 'good')}
-    <code class="hint">${link(why, sessionId)}</code>
-    ${call !== undefined && callDetails(call, publisher)}
+    <code class="hint">${linkTo(`/why?session=${sessionId}`, sessionId)}</code>
+    ${call !== undefined && callDetails(call, linkTo)}
   </li>`;
 }
 
 /** Renders the list item for a call other than an answered fetch. */
-export const callItem = ({ id, at, call }: LoggedCall, publisher: Publisher): Html =>
+export const callItem = ({ id, at, call }: LoggedCall, publisher: Publisher, linkTo: LinkTo): Html =>
   html`<li id="call-${id}" data-kind="${kindOf(call)}">
     ${moment(publisher, at, 'second')}
     ${stateBadge(call)}
     <code>${call.method} ${call.path}</code>
     <span>${call.status}</span>
     ${call.error !== null && html`<span>${errorText(call.error)}</span>`}
-    ${callDetails(call, publisher)}
+    ${callDetails(call, linkTo)}
   </li>`;
 
 /**
@@ -69,8 +72,8 @@ function stateBadge(call: LiveCall): Html {
   return kind === 'partly' ? badge(t('live.partly'), 'warn') : nothing;
 }
 
-function callDetails(call: LiveCall, publisher: Publisher): Html {
-  const advice = adviceOf(call, publisher);
+function callDetails(call: LiveCall, linkTo: LinkTo): Html {
+  const advice = adviceOf(call, linkTo);
   return html`
     ${advice.length > 0 && html`<ul class="advice">${advice.map((line) => html`<li>${line}</li>`)}</ul>`}
     ${moreFields(

@@ -12,6 +12,7 @@ import type { Shell } from '../../../shell/layout.ts';
 import { publisherPrefix } from '../../../shell/pages.ts';
 import { liveCard } from '../../live-card.ts';
 import { countRefused, findNotices } from '../../request-log/store.ts';
+import { dashboardLinks, type LinkTo, withoutLinks } from './advice.ts';
 import { noticeTable } from './notices.ts';
 import { type LiveSources, watchCalls } from './watch.ts';
 
@@ -46,7 +47,7 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
         ${liveCard(context)}
         ${card(t('live.notices'), await noticeList(context), {
           lead: t('live.noticesLead'),
-          actions: linkButton(context.path('/api-log'), t('nav.apiLog')),
+          ...(shell.isPortal !== true && { actions: linkButton(context.path('/api-log'), t('nav.apiLog')) }),
         })}`,
     };
   });
@@ -58,7 +59,7 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
     streams.open(reply, {
       owner: portal === null ? `user ${viewer.user.id}` : `portal ${portal.id}`,
       publisherId: publisher.id,
-      next: opened(sources, publisher, reader()),
+      next: opened(sources, publisher, portal === null ? dashboardLinks(publisher) : withoutLinks, reader()),
       isAllowed,
     });
     request.endReader();
@@ -74,8 +75,8 @@ const noProblems = (refused: number): Html =>
 /**
  * Creates the source of the page's event stream. The first response tells the page that calls are now being recorded.
  */
-function opened(sources: LiveSources, publisher: Publisher, who: Reader): () => Promise<StreamEvent[]> {
-  const next = watchCalls(sources, publisher);
+function opened(sources: LiveSources, publisher: Publisher, linkTo: LinkTo, who: Reader): () => Promise<StreamEvent[]> {
+  const next = watchCalls(sources, publisher, linkTo);
   let isOpen = false;
   return async () => {
     const events = await asReader(who, next);
