@@ -26,7 +26,8 @@ export function forecastPages(app: App, deps: Shell & PageDeps & { management: M
   const { management, campaigns } = deps;
   publisherPages(app, deps).get('/campaigns/:key/forecast', 'analyst', async (context) => {
     const row = await management.get(context, campaigns, keyIn(context));
-    const content = await contentOf(deps, context, row, { stored: row, isNarrow: false });
+    const url = context.path(`/campaigns/${row.id}/forecast`);
+    const content = await contentOf(deps, context, row, { stored: row, isNarrow: false, url });
     if (isFragmentRequest(context.request)) return { fragment: content.figures };
     return {
       title: t('forecasts.title'),
@@ -81,7 +82,7 @@ async function contentOf(
   { forecasts, pool, dbHealth }: PageDeps,
   { publisher }: PublisherContext,
   values: Values,
-  { stored, isNarrow }: { stored: View; isNarrow: boolean },
+  { stored, isNarrow, url = null }: { stored: View; isNarrow: boolean; url?: string | null },
 ): Promise<Content> {
   const only = (figures: Html): Content => ({ figures, charts: nothing });
   const isComplete =
@@ -103,10 +104,16 @@ async function contentOf(
     return { figures, charts: charts(view) };
   } catch (err) {
     if (err instanceof AppError && (err.code === 'too_many_requests' || err.code === 'unavailable'))
-      return only(notice('info', html`<p>${t('forecasts.busy')}</p>`));
+      return only(busyNotice(url));
     throw err;
   }
 }
+
+/** Renders the notice that the forecast must wait. If its URL is known, the browser requests it again. */
+const busyNotice = (url: string | null): Html => {
+  const retry = url !== null && html` hx-get="${url}" hx-trigger="load delay:2s" hx-target="closest .forecast"`;
+  return html`<div${retry}>${notice('info', html`<p>${t('forecasts.busy')}</p>`)}</div>`;
+};
 
 type Figure = ForecastView['totals']['users'];
 type Format = (value: number) => string;
