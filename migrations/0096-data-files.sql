@@ -29,14 +29,19 @@ create unique index data_file_runs_open on data_file_runs ((true)) where confirm
 
 create table data_file_erasures (
   day date not null,
-  session_id uuid not null,
+  -- Null: a user, whose sessions may have been dropped from the database.
+  session_id uuid,
   publisher_id integer not null,
+  -- Null once the row is exported.
   user_key uuid,
+  -- When the erasure was requested.
   erased_at timestamptz not null,
   written_by xid8 not null default pg_current_xact_id()
 );
 comment on table data_file_erasures is
-  'Erased sessions, to be exported as tombstones. Written in the transaction that erases the session.';
+  'Erased sessions and users, to be exported as tombstones. Written in the transaction that erases the session.';
+create unique index data_file_erasures_session on data_file_erasures (session_id);
+create unique index data_file_erasures_user on data_file_erasures (user_key, erased_at) where session_id is null;
 create index data_file_erasures_written_by on data_file_erasures (xid8send(written_by));
 
 -- Rows that are exported name the transaction that wrote them, as sessions, events and bookings do. Rows from before

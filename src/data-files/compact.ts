@@ -1,5 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
+import { dayOf } from '../platform/lib/time.ts';
+import { firstUuid7After } from '../platform/lib/uuid7.ts';
 import { PartitionFile, type Value } from './export/partition-file.ts';
 import { defaultLimits, pathOf } from './export/write-table.ts';
 import { type DataFile, listStored, manifestOfCompaction, readFiles, sumRows, writeManifest } from './manifest.ts';
@@ -21,17 +23,18 @@ export type Compaction = {
 type CompactOptions = {
   /** Partitions of this day and later ones are left alone, because runs still add files to them. */
   before: string;
-  /** Run that is open. Its files are left alone. */
-  openRun: number | null;
+  /** Rejects if the lock of the export is lost. */
+  checkLock: () => Promise<unknown>;
 };
 
-/** IDs of erased sessions. */
-type Erased = ReadonlySet<string>;
+/** Erased sessions by ID, and by user key: sessions with a lower ID began before the user's erasure. */
+type Erased = { sessions: Set<string>; users: Map<string, string> };
 
-/** Columns with the user, by table, and the column that finds erased rows. */
+/** Columns with the user, by table. Of sessions, they are those that an erasure clears in the database. */
 const userColumns: Readonly<Record<string, readonly string[]>> = {
-  sessions: ['user_key', 'attributes'],
+  sessions: ['user_key', 'attributes', 'language'],
   messages: ['user_key'],
+  erasures: ['user_key'],
 };
 
 /** User key of erased messages. */
@@ -40,23 +43,26 @@ const noUser = '00000000-0000-0000-0000-000000000000';
 /**
  * Rewrites partitions that have several files or rows of erased users. New files are written first, then a manifest
  * that replaces the previous files, and only then are those removed. A compaction that is killed can be repeated. The
- * caller must hold the lock of the export.
+ * caller must hold the lock of the export. It is checked again before each manifest and each removal.
  */
 export async function compactDataFiles(
   storage: Storage,
-  { before, openRun }: CompactOptions,
+  { before, checkLock }: CompactOptions,
   onPartition: (path: string) => void = () => {},
 ): Promise<Compaction> {
   const result: Compaction = { partitions: 0, before: 0, after: 0, erased: 0, removed: 0 };
   const { current } = await readFiles(storage);
   const erased = await readErased(storage, current);
-  for (const [folder, files] of groupByPartition(current)) {
+  // Tombstones come last: they lose their user once all rows of the user are rewritten.
+  const isTombstone = ([folder]: [string, unknown]): number => Number(folder.startsWith('erasures/'));
+  const partitions = [...groupByPartition(current)].sort((a, b) => isTombstone(a) - isTombstone(b));
+  for (const [folder, files] of partitions) {
     const [{ table: name, date, publisher_id: publisherId }] = files as [DataFile];
     const table = dataTables.find((entry) => entry.name === name);
     if (table === undefined || date >= before) continue;
     const hasUsers = userColumns[name] !== undefined;
-    if (files.length === 1 && !(hasUsers && erased.size > 0)) continue;
-    const rewritten = await rewrite(storage, table, files, erased);
+    if (files.length === 1 && !(hasUsers && erased.sessions.size + erased.users.size > 0)) continue;
+    const rewritten = await rewrite(storage, files, { table, erased, before });
     if (files.length === 1 && rewritten.erased === 0) continue;
     onPartition(folder);
     const id = randomUUID();
@@ -68,6 +74,7 @@ export async function compactDataFiles(
       const sizes = { rows: part.rows, test_rows: part.testRows, bytes: part.bytes.length, sha256 };
       newFiles.push({ path, table: name, date, publisher_id: publisherId, ...sizes });
     }
+    await checkLock();
     await writeManifest(storage, manifestOfCompaction(id), {
       schema_version: schemaVersion,
       written_at: new Date().toISOString(),
@@ -80,7 +87,7 @@ export async function compactDataFiles(
     result.after += newFiles.length;
     result.erased += rewritten.erased;
   }
-  result.removed = await removeUnnamed(storage, openRun);
+  result.removed = await removeUnnamed(storage, checkLock);
   return result;
 }
 
@@ -117,23 +124,29 @@ const keepMicros = { timestampFromMicroseconds: (micros: bigint): unknown => mic
 
 /** Reads all tombstones. */
 async function readErased(storage: Storage, files: readonly DataFile[]): Promise<Erased> {
-  const sessions = new Set<string>();
+  const erased: Erased = { sessions: new Set(), users: new Map() };
   for (const file of files) {
     if (file.table !== 'erasures') continue;
-    for await (const rows of readRows(storage, file))
-      for (const { session_id } of rows) sessions.add(String(session_id));
+    for await (const rows of readRows(storage, file)) {
+      for (const { session_id: session, user_key: user, erased_at: erasedAt } of rows) {
+        if (session != null) erased.sessions.add(String(session));
+        const end = firstUuid7After(new Date(msOf(erasedAt)));
+        if (user != null && end > (erased.users.get(String(user)) ?? '')) erased.users.set(String(user), end);
+      }
+    }
   }
-  return sessions;
+  return erased;
 }
+
+const msOf = (micros: unknown): number => Number((micros as bigint) / 1000n);
 
 type Part = { bytes: Buffer; rows: number; testRows: number };
 
 /** Reads files of a partition, removes erased users from their rows, and encodes the rows again. */
 async function rewrite(
   storage: Storage,
-  table: DataTable,
   files: readonly DataFile[],
-  erased: Erased,
+  { table, erased, before }: { table: DataTable; erased: Erased; before: string },
 ): Promise<{ parts: Part[]; erased: number }> {
   const entries = Object.entries(table.columns);
   const parts: Part[] = [];
@@ -147,7 +160,7 @@ async function rewrite(
   for (const file of files) {
     for await (const rows of readRows(storage, file)) {
       for (const row of rows) {
-        if (eraseUser(table.name, row, erased)) erasedRows += 1;
+        if (isErased(table.name, row, erased, before) && eraseUser(table.name, row)) erasedRows += 1;
         for (const [index, [name, entry]] of entries.entries())
           part.columns[index]?.push(toValue(typeOf(entry).type, row[name]));
         part.rows += 1;
@@ -161,10 +174,17 @@ async function rewrite(
   return { parts, erased: erasedRows };
 }
 
-/** Removes the user from a row if the user's data was erased. Returns whether the row changed. */
-function eraseUser(table: string, row: FileRow, erased: Erased): boolean {
-  const names = userColumns[table];
-  if (names === undefined || !erased.has(String(row.session_id))) return false;
+/** Whether a row must lose its user. A tombstone still needs it for partitions that are left alone. */
+function isErased(table: string, row: FileRow, { sessions, users }: Erased, before: string): boolean {
+  if (userColumns[table] === undefined) return false;
+  if (table === 'erasures') return dayOf(msOf(row.erased_at)) < before;
+  const session = String(row.session_id);
+  return sessions.has(session) || session < (users.get(String(row.user_key)) ?? '');
+}
+
+/** Removes the user from a row. Returns whether the row changed. */
+function eraseUser(table: string, row: FileRow): boolean {
+  const names = userColumns[table] ?? [];
   const replacement = table === 'messages' ? noUser : null;
   const changes = names.some((name) => (row[name] ?? null) !== replacement);
   for (const name of names) row[name] = replacement;
@@ -174,14 +194,22 @@ function eraseUser(table: string, row: FileRow, erased: Erased): boolean {
 const toValue = (type: string, value: unknown): Value =>
   value === undefined || value === null ? null : type === 'micros' ? BigInt(value as bigint) : (value as Value);
 
-/** Removes files that no manifest names, or that were replaced. Leaves the files of an open run and foreign files. */
-async function removeUnnamed(storage: Storage, openRun: number | null): Promise<number> {
-  const current = new Set((await readFiles(storage)).current.map(({ path }) => path));
-  let removed = 0;
-  for (const { path, run } of await listStored(storage, dataTables)) {
-    if (current.has(path) || (run !== null && run === openRun)) continue;
+/**
+ * Removes files that no manifest names, that were replaced, or that a killed write left unfinished. Leaves foreign
+ * files, and those of a run without a manifest: the next attempt to export the run removes them.
+ */
+async function removeUnnamed(storage: Storage, checkLock: () => Promise<unknown>): Promise<number> {
+  const { current, lastRun } = await readFiles(storage);
+  const inManifests = new Set(current.map(({ path }) => path));
+  const stored = await listStored(storage, dataTables);
+  const paths = stored
+    .filter(({ path, run }) => !inManifests.has(path) && (run ?? 0) <= lastRun)
+    .map(({ path }) => path);
+  for (const folder of ['_manifests', ...dataTables.map(({ name }) => name)])
+    paths.push(...(await storage.listUnfinished(`${folder}/`)));
+  for (const path of paths) {
+    await checkLock();
     await storage.remove(path);
-    removed += 1;
   }
-  return removed;
+  return paths.length;
 }

@@ -5,7 +5,7 @@ import type { App } from '../platform/http/app.ts';
 import type { Job } from '../platform/jobs.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import type { Platform } from '../platform/module.ts';
-import type { EraseWithSessions } from '../platform/user-data.ts';
+import type { EraseOfUser, EraseWithSessions } from '../platform/user-data.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { dataCommands } from './commands.ts';
@@ -47,7 +47,7 @@ export function createDataFiles({ platform }: DataFilesDeps) {
     commands: dataCommands,
     navigation,
     retention: applyDataFileRetention,
-    userData: { eraseWithSessions: recordErasures },
+    userData: { eraseWithSessions: recordErasures, eraseOfUser: [recordErasedUser] },
     pages: (app: App, shell: Shell) => dataFilePages(app, { ...shell, deps: { pool, dbHealth, config, now } }),
     jobs: (): readonly Job[] => (dataFiles === null ? [] : [exporting(dataFiles)]),
   };
@@ -72,17 +72,18 @@ const navigation: readonly NavEntry[] = [
 
 /**
  * Records erased sessions in the transaction that erases them, so that tombstones of all exported sessions follow.
- * Without data files, nothing is recorded.
+ * The second sweep passes sessions of the first one again. Without data files, nothing is recorded.
  */
-const recordErasures: EraseWithSessions = async (executor, sessions, { subject, nowMs }) => {
+const recordErasures: EraseWithSessions = async (executor, sessions, { subject, until }) => {
   await executor.query(
     `insert into data_file_erasures (day, session_id, publisher_id, user_key, erased_at)
     select day, session_id, $1, user_key, $2
     from unnest($3::date[], $4::uuid[], $5::uuid[]) as erased (day, session_id, user_key)
-    where exists (select from data_file_runs)`,
+    where exists (select from data_file_runs)
+    on conflict do nothing`,
     [
       subject.publisherId,
-      new Date(nowMs),
+      until,
       sessions.map(({ day }) => day),
       sessions.map(({ id }) => id),
       sessions.map(({ userKey }) => userKey),
@@ -91,9 +92,36 @@ const recordErasures: EraseWithSessions = async (executor, sessions, { subject, 
   return {};
 };
 
-/** Deletes tombstones after RETENTION_RAW_DAYS, and runs after RETENTION_ROLLUP_DAYS, except the latest ones. */
+/**
+ * Records an erased user. Data files outlive the sessions in the database, and sessions that only the files have are
+ * found by the user's key.
+ */
+const recordErasedUser: EraseOfUser = async (pool, { subject, until, isSecond }) => {
+  if (!isSecond) return;
+  await pool.query(
+    `insert into data_file_erasures (day, publisher_id, user_key, erased_at)
+    select ($2::timestamptz at time zone 'UTC')::date, $1, user_key, $2 from unnest($3::uuid[]) as erased (user_key)
+    where exists (select from data_file_runs)
+    on conflict do nothing`,
+    [subject.publisherId, until, subject.userKeys],
+  );
+};
+
+/* Tombstones that are in the files. Their users would connect the sessions that were just erased. */
+const unlinkSql = `
+update data_file_erasures e set user_key = null
+from (
+  select until_xid, open_xids from data_file_runs where confirmed_at is not null order by id desc limit 1
+) as run
+where e.user_key is not null and e.written_by < run.until_xid and e.written_by <> all (run.open_xids)`;
+
+/**
+ * Removes users from exported tombstones. Deletes tombstones after RETENTION_RAW_DAYS, and runs after
+ * RETENTION_ROLLUP_DAYS, except the latest ones.
+ */
 const applyDataFileRetention: RetentionStep = async (pool, { retentionRawDays, retentionRollupDays }, nowMs) => {
   const before = (days: number): Date => new Date(nowMs - days * dayMs);
+  await pool.query(unlinkSql);
   const { rowCount: erasures } = await pool.query('delete from data_file_erasures where erased_at < $1', [
     before(retentionRawDays),
   ]);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join, relative, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { StorageSetting } from '../config.ts';
 import { createBucketClient } from '../platform/bucket.ts';
 
@@ -12,6 +12,8 @@ export type Storage = {
   get: (name: string) => Promise<Buffer | null>;
   /** Lists the names of the files in a folder, whose name ends with a slash, in the order of their names. */
   list: (folder: string) => Promise<string[]>;
+  /** Lists what writes that were killed have left in a folder. */
+  listUnfinished: (folder: string) => Promise<string[]>;
   remove: (name: string) => Promise<void>;
 };
 
@@ -32,19 +34,19 @@ function createFolder(folder: string): Storage {
       throw new StorageError(`The folder refused to ${action} a file: ${err.code ?? err.message}`, { cause: err });
     });
   const pathOf = (name: string): string => join(folder, ...name.split('/'));
+  async function list(name: string): Promise<string[]> {
+    const options = { recursive: true, withFileTypes: true } as const;
+    const entries = await withReason('list', readdir(pathOf(name), options).catch(noFiles));
+    return entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
+      .sort();
+  }
   return {
-    put: (name, bytes) => withReason('write', writeDurably(pathOf(name), bytes)),
+    put: (name, bytes) => withReason('write', writeDurably(resolve(folder), pathOf(name), bytes)),
     get: (name) => withReason('read', readFile(pathOf(name)).catch(nullIfMissing)),
-    list: async (name) => {
-      const entries = await withReason(
-        'list',
-        readdir(pathOf(name), { recursive: true, withFileTypes: true }).catch(noFiles),
-      );
-      return entries
-        .filter((entry) => entry.isFile() && !entry.name.endsWith('.tmp'))
-        .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
-        .sort();
-    },
+    list: async (name) => (await list(name)).filter((path) => !path.endsWith('.tmp')),
+    listUnfinished: async (name) => (await list(name)).filter((path) => unfinished.test(path)),
     remove: (name) => withReason('remove', rm(pathOf(name), { force: true })),
   };
 }
@@ -59,21 +61,44 @@ function noFiles(err: unknown): [] {
   throw err;
 }
 
-async function writeDurably(path: string, bytes: Buffer): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const unfinished = `${path}.${randomUUID()}.tmp`;
+/** Name of a file while it is written. */
+const unfinished = /\.(?:parquet|json)\.[\da-f-]{36}\.tmp$/;
+
+async function writeDurably(root: string, name: string, bytes: Buffer): Promise<void> {
+  const path = resolve(name);
+  const created = await mkdir(dirname(path), { recursive: true });
+  const partial = `${path}.${randomUUID()}.tmp`;
   try {
-    const file = await open(unfinished, 'wx');
+    const file = await open(partial, 'wx');
     try {
       await file.writeFile(bytes);
       await file.sync();
     } finally {
       await file.close();
     }
-    await rename(unfinished, path);
+    await rename(partial, path);
   } catch (err) {
-    await rm(unfinished, { force: true });
+    await rm(partial, { force: true });
     throw err;
+  }
+  // A file survives a power loss only if its name is stored too, and those of the folders above it. An attempt that was
+  // killed may have created them.
+  const top = created !== undefined && root.startsWith(created) ? dirname(created) : root;
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    await syncFolder(folder);
+    if (folder === top) return;
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } catch (err) {
+    // Some network file systems store names at once, and refuse the call.
+    if ((err as NodeJS.ErrnoException).code !== 'EINVAL') throw err;
+  } finally {
+    await folder.close();
   }
 }
 
@@ -119,6 +144,8 @@ function createBucket(setting: Extract<StorageSetting, { kind: 's3' }>): Storage
         token = unescapeXml(token);
       }
     },
+    // A bucket stores an object whole or not at all.
+    listUnfinished: async () => [],
     remove: async (name) => void (await ask('DELETE', { name })),
   };
 }

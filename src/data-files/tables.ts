@@ -185,7 +185,7 @@ export const dataTables: readonly DataTable[] = [
   {
     name: 'erasures',
     columns: {
-      session_id: ['id', 't.session_id::text'],
+      session_id: ['id?', 't.session_id::text'],
       user_key: ['id?', 't.user_key::text'],
       erased_at: ['time', 't.erased_at'],
     },

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compactDataFiles } from '../../src/data-files/compact.ts';
+import { type DataTable, dataTables } from '../../src/data-files/tables.ts';
 import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
-import { askErasure, eraseNext } from '../privacy/support.ts';
+import { erase } from '../privacy/support.ts';
 import { createTimedApp } from '../tracking/conversions/support.ts';
 import { showOffer } from '../tracking/journey.ts';
-import { createTestFolder, duckdb, exportAll, verifyAll } from './support.ts';
+import { compactAll, createTestFolder, duckdb, exportAll, verifyAll } from './support.ts';
 
 let t: Awaited<ReturnType<typeof createTimedApp>>;
 let folder: Awaited<ReturnType<typeof createTestFolder>>;
@@ -18,24 +19,80 @@ afterAll(async () => {
 
 const read = (table: string): string => `read_parquet('${folder.path}/${table}/*/*/*.parquet')`;
 
-test('an erased user gets a tombstone for each exported session, and a compaction removes the user', async () => {
-  const user = { pub_user_id: 'erase-me', ad_fp: 'device', plan: 'plus-of-erased' };
-  const { sessionId } = await showOffer(t, user);
-  await showOffer(t, { pub_user_id: 'somebody-else', plan: 'plus' });
+const user = { pub_user_id: 'erase-me', ad_fp: 'device', plan: 'plus-of-erased' };
+
+/** Returns the columns of a session in the files. */
+const filed = async (sessionId: string): Promise<Record<string, unknown> | undefined> =>
+  (await duckdb(`select * from ${read('sessions')} where session_id = '${sessionId}'`))[0];
+
+/** Drops a session from the database, as the retention does with old partitions. */
+const drop = (sessionId: string) => t.pool.query('delete from sessions where id = $1', [sessionId]);
+
+test('a compaction clears the columns of a session that its erasure clears in the database', async () => {
+  const { sessionId } = await showOffer(t, {
+    pub_user_id: 'compared',
+    ad_fp: 'compared-device',
+    plan: 'gold',
+    language: 'de',
+  });
   await exportAll(t, folder.storage);
-  await askErasure(t, { pub_user_id: 'erase-me' });
-  await eraseNext(t);
+  expect(await filed(sessionId)).toMatchObject({ language: expect.any(String) });
+  t.clock.ms += 1000;
+  await erase(t, { pub_user_id: 'compared' });
   await exportAll(t, folder.storage);
-  const keys = `select user_key from ${read('sessions')} where session_id = '${sessionId}'`;
-  const [before] = await duckdb(keys);
-  expect(await duckdb(`select distinct session_id, user_key from ${read('erasures')}`)).toEqual([
-    { session_id: sessionId, user_key: before?.user_key },
-  ]);
-  const count = `select count(*) as sessions, count(user_key) as users from ${read('sessions')}`;
-  const [all] = await duckdb(count);
-  await compactDataFiles(folder.storage, { before: dayOf(Date.now() + 2 * dayMs), openRun: null });
-  expect(await duckdb(keys)).toEqual([{ user_key: null }]);
-  expect(await duckdb(count)).toEqual([{ sessions: all?.sessions, users: String(Number(all?.users) - 1) }]);
-  expect((await duckdb(`select attributes from ${read('sessions')}`)).join()).not.toContain('plus-of-erased');
+  await compactDataFiles(folder.storage, compactAll);
+  const { columns, from } = dataTables[0] as DataTable;
+  const selected = Object.entries(columns).map(([name, [, sql]]) => `(${sql}) is null as ${name}`);
+  const { rows } = await t.pool.query(`select ${selected.join(', ')} ${from} where t.id = $1`, [sessionId]);
+  const isNull = Object.entries((await filed(sessionId)) ?? {}).map(([name, value]) => [name, value === null]);
+  expect(Object.fromEntries(isNull)).toMatchObject(rows[0]);
+});
+
+test('a tombstone keeps its user until all partitions of the user are compacted', async () => {
+  await showOffer(t, { pub_user_id: 'patient' });
+  await exportAll(t, folder.storage);
+  t.clock.ms += dayMs;
+  await erase(t, { pub_user_id: 'patient' });
+  await exportAll(t, folder.storage);
+  const users = `select count(user_key) as users from ${read('erasures')}`;
+  const [before] = await duckdb(users);
+  expect(before).not.toEqual({ users: '0' });
+  await compactDataFiles(folder.storage, { ...compactAll, before: dayOf(t.clock.ms) });
+  expect(await duckdb(users)).toEqual([before]);
+  await compactDataFiles(folder.storage, compactAll);
+  expect(await duckdb(users)).toEqual([{ users: '0' }]);
+  const stored = 'select count(user_key)::int as users from data_file_erasures';
+  expect((await t.pool.query(stored)).rows).not.toEqual([{ users: 0 }]);
+  const { retention } = t.contributions.modules.find(({ name }) => name === 'data-files') ?? {};
+  await retention?.(t.pool, t.deps.config, t.clock.ms);
+  expect((await t.pool.query(stored)).rows).toEqual([{ users: 0 }]);
   expect(await verifyAll(t, folder.storage)).toEqual([]);
+});
+
+test('an erased user is removed from all data files, and nothing there leads back to the user', async () => {
+  const old = await showOffer(t, { pub_user_id: 'erase-me', plan: 'old-plan' });
+  const oldDevice = await showOffer(t, { ...user, plan: 'old-device' });
+  const { sessionId } = await showOffer(t, user);
+  const other = await showOffer(t, { pub_user_id: 'somebody-else', plan: 'plus' });
+  await exportAll(t, folder.storage);
+  const before = await filed(sessionId);
+  for (const session of [old, oldDevice]) await drop(session.sessionId);
+  t.clock.ms += 1000;
+  await erase(t, { pub_user_id: 'erase-me' });
+  const later = await showOffer(t, user);
+  await exportAll(t, folder.storage);
+  const tombstones = `select session_id, user_key from ${read('erasures')} where user_key is not null`;
+  const userKey = (await filed(old.sessionId))?.user_key;
+  expect(new Set(await duckdb(tombstones))).toEqual(
+    new Set([
+      { session_id: sessionId, user_key: before?.user_key },
+      { session_id: null, user_key: userKey },
+    ]),
+  );
+  await compactDataFiles(folder.storage, compactAll);
+  for (const session of [old.sessionId, oldDevice.sessionId, sessionId])
+    expect(await filed(session)).toMatchObject({ user_key: null, attributes: null, language: null });
+  for (const session of [other.sessionId, later.sessionId])
+    expect(await filed(session)).toMatchObject({ user_key: expect.any(String), attributes: expect.any(String) });
+  expect(await duckdb(tombstones)).toEqual([]);
 });

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compactDataFiles } from '../../src/data-files/compact.ts';
 import { readFiles } from '../../src/data-files/manifest.ts';
 import { dataTables } from '../../src/data-files/tables.ts';
-import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
+import { dayOf } from '../../src/platform/lib/time.ts';
 import { continueRestoredRollups } from '../../src/reports/restored.ts';
 import { runCommand } from '../command-line/support.ts';
 import { activity, rollUpAll } from '../reports/support.ts';
 import { moveAhead } from '../support/restored.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
-import { createTestFolder, duckdb, exportAll, verifyAll } from './support.ts';
+import { compactAll, createTestFolder, duckdb, exportAll, verifyAll } from './support.ts';
 
 let t: TestApp;
 let folder: Awaited<ReturnType<typeof createTestFolder>>;
@@ -172,9 +172,8 @@ test('a compaction merges files without changing the data, and removes erased us
     [sessionId],
   );
   await exportAll(t, folder.storage);
-  const options = { before: dayOf(Date.now() + 2 * dayMs), openRun: null };
-  const compaction = await compactDataFiles(folder.storage, options);
-  expect(compaction).toMatchObject({ erased: 1 });
+  const compaction = await compactDataFiles(folder.storage, compactAll);
+  expect(compaction).toMatchObject({ erased: 2 });
   expect(compaction.before).toBeGreaterThan(compaction.after);
   const rows = await duckdb(
     `select session_id, user_key from read_parquet('${folder.path}/sessions/*/*/*.parquet')
@@ -182,7 +181,7 @@ test('a compaction merges files without changing the data, and removes erased us
   );
   expect(rows).toHaveLength(1);
   expect(await verifyAll(t, folder.storage)).toEqual([]);
-  expect(await compactDataFiles(folder.storage, options)).toMatchObject({ partitions: 0, removed: 0 });
+  expect(await compactDataFiles(folder.storage, compactAll)).toMatchObject({ partitions: 0, removed: 0 });
 });
 
 test('an export stops after a restore, and starts again with all rows in an empty folder', async () => {

@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compactDataFiles } from '../../src/data-files/compact.ts';
-import { readFiles } from '../../src/data-files/manifest.ts';
+import { manifestOfRun, readFiles } from '../../src/data-files/manifest.ts';
 import type { Storage } from '../../src/data-files/storage.ts';
-import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
 import { createTestModules, type TestBase } from '../support/test-modules.ts';
 import { timeLimit } from '../support/time-limit.ts';
-import { createTestFolder, duckdb, exportAll, verifyAll } from './support.ts';
+import { compactAll, createTestFolder, duckdb, exportAll, verifyAll } from './support.ts';
 
 let t: TestBase;
 let folder: Awaited<ReturnType<typeof createTestFolder>>;
@@ -92,6 +92,7 @@ function failingFrom(inner: Storage, call: number): Storage {
     },
     get: inner.get,
     list: inner.list,
+    listUnfinished: inner.listUnfinished,
     remove: async (name) => {
       check();
       return inner.remove(name);
@@ -100,7 +101,6 @@ function failingFrom(inner: Storage, call: number): Storage {
 }
 
 test('a compaction that fails at any step leaves the data unchanged, and can be repeated', async () => {
-  const options = { before: dayOf(Date.now() + 2 * dayMs), openRun: null };
   const countEvents = async (): Promise<number> => {
     const { current } = await readFiles(folder.storage);
     return current.filter(({ table }) => table === 'events').reduce((sum, { rows }) => sum + rows, 0);
@@ -108,11 +108,56 @@ test('a compaction that fails at any step leaves the data unchanged, and can be 
   const before = await countEvents();
   let failures = 0;
   for (let call = 1; failures < 100; call++) {
-    const compaction = await compactDataFiles(failingFrom(folder.storage, call), options).catch(() => null);
+    const compaction = await compactDataFiles(failingFrom(folder.storage, call), compactAll).catch(() => null);
     expect(await countEvents()).toBe(before);
     if (compaction !== null) break;
     failures += 1;
   }
   expect(failures).toBeGreaterThan(5);
   expect(await verifyAll(t, folder.storage)).toEqual([]);
+});
+
+test('a compaction that lost its lock neither writes a manifest nor removes a file', async () => {
+  await addRows();
+  await exportAll(t, folder.storage);
+  const manifests = await folder.storage.list('_manifests/');
+  const files = await folder.storage.list('events/');
+  const checkLock = async (): Promise<never> => {
+    throw new Error('the connection broke');
+  };
+  await expect(compactDataFiles(folder.storage, { ...compactAll, checkLock })).rejects.toThrow('the connection broke');
+  expect(await folder.storage.list('_manifests/')).toEqual(manifests);
+  expect(await folder.storage.list('events/')).toEqual(expect.arrayContaining(files));
+  let checks = 0;
+  const loseLater = async (): Promise<void> => {
+    checks += 1;
+    if ((await folder.storage.list('_manifests/')).length > manifests.length + 1) throw new Error('it broke later');
+  };
+  await expect(compactDataFiles(folder.storage, { ...compactAll, checkLock: loseLater })).rejects.toThrow('later');
+  expect(checks).toBeGreaterThan(1);
+  expect(await folder.storage.list('events/')).toEqual(expect.arrayContaining(files));
+  expect(await compactDataFiles(folder.storage, compactAll)).not.toMatchObject({ removed: 0 });
+  expect(await verifyAll(t, folder.storage)).toEqual([]);
+});
+
+test('a compaction leaves the files of a run that has no manifest yet', async () => {
+  await addRows();
+  await exportAll(t, folder.storage);
+  const { lastRun } = await readFiles(folder.storage);
+  const next = `events/date=2026-01-01/publisher=1/run-${String(lastRun + 1).padStart(8, '0')}-1-1.parquet`;
+  await folder.storage.put(next, Buffer.from('rows of a running export'));
+  await compactDataFiles(folder.storage, compactAll);
+  expect(await folder.storage.get(next)).not.toBe(null);
+  await folder.storage.remove(next);
+});
+
+test('what a killed write left is hidden from readers, and a compaction removes it', async () => {
+  const path = `events/date=2026-01-01/publisher=1/run-00000001-1-9.parquet.${randomUUID()}.tmp`;
+  const manifest = `${manifestOfRun(9999)}.${randomUUID()}.tmp`;
+  const foreign = 'events/notes.tmp';
+  for (const name of [path, manifest, foreign]) await folder.storage.put(name, Buffer.from('a part'));
+  expect(await folder.storage.list('events/')).not.toContain(path);
+  expect(await compactDataFiles(folder.storage, compactAll)).toMatchObject({ removed: 2 });
+  const remaining = await Promise.all([path, manifest, foreign].map((name) => folder.storage.get(name)));
+  expect(remaining.map((bytes) => bytes !== null)).toEqual([false, false, true]);
 });

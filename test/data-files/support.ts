@@ -49,6 +49,9 @@ export const verifyAll = async (t: Pick<TestBase, 'databaseUrl'>, storage: Stora
   return (await withConnection(t, (client) => verifyDataFiles(client, storage, days))).differences;
 };
 
+/** Options of a compaction of all days, with a lock that is never lost. */
+export const compactAll = { before: dayOf(Date.now() + 2 * dayMs), checkLock: async () => {} };
+
 /** Runs a statement in DuckDB, and returns its rows with numbers and texts. */
 export async function duckdb(sql: string): Promise<Record<string, unknown>[]> {
   const instance = await DuckDBInstance.create();

@@ -79,8 +79,9 @@ export const compact: Run = async (call) => {
   const storage = storageOf(call);
   const result = await withDatabase(call, async (client) => {
     await lockExports(client);
-    const { rows } = await client.query<{ id: number }>('select id from data_file_runs where confirmed_at is null');
-    return compactDataFiles(storage, { before, openRun: rows[0]?.id ?? null }, call.out.progress);
+    // A connection that broke has lost its lock.
+    const checkLock = (): Promise<unknown> => client.query('select 1');
+    return compactDataFiles(storage, { before, checkLock }, call.out.progress);
   });
   call.out.progress('');
   const { partitions, before: filesBefore, after, erased, removed } = result;
