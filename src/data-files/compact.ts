@@ -9,26 +9,26 @@ import { type DataTable, dataTables, schemaVersion, typeOf } from './tables.ts';
 export type Compaction = {
   /** Number of partitions that were rewritten. */
   partitions: number;
-  /** Number of files before and after, in these partitions. */
+  /** Number of files in these partitions before and after the compaction. */
   before: number;
   after: number;
   /** Number of rows from which an erased user was removed. */
   erased: number;
-  /** Number of files that were removed: replaced ones, and those that no manifest names. */
+  /** Number of removed files: those that were replaced, and those that no manifest lists. */
   removed: number;
 };
 
 type CompactOptions = {
-  /** Partitions of this day and later ones are left alone, because runs still add files to them. */
+  /** First day whose partitions are not compacted, because runs still add files to them. */
   before: string;
-  /** Run that is open. Its files are left alone. */
+  /** Run that is still being exported, or null. Its files are not touched. */
   openRun: number | null;
 };
 
 /** IDs of erased sessions. */
 type Erased = ReadonlySet<string>;
 
-/** Columns with the user, by table, and the column that finds erased rows. */
+/** Columns that contain user data, by table, and the column by which rows of erased users are found. */
 const userColumns: Readonly<Record<string, readonly string[]>> = {
   sessions: ['user_key', 'attributes'],
   messages: ['user_key'],
@@ -38,9 +38,9 @@ const userColumns: Readonly<Record<string, readonly string[]>> = {
 const noUser = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Rewrites partitions that have several files or rows of erased users. New files are written first, then a manifest
- * that replaces the previous files, and only then are those removed. A compaction that is killed can be repeated. The
- * caller must hold the lock of the export.
+ * Rewrites partitions that have several files or contain rows of erased users. It writes the new files, then a manifest
+ * that replaces the previous files, and finally removes the previous files, so a compaction that is killed can be
+ * repeated. The caller must hold the export lock.
  */
 export async function compactDataFiles(
   storage: Storage,
@@ -112,7 +112,7 @@ async function* readRows(storage: Storage, { path }: DataFile): AsyncGenerator<F
   }
 }
 
-/** Reads times as they are stored: the library's dates have milliseconds. */
+/** Parsers that keep times as they are stored. The library's dates would lose the microseconds. */
 const keepMicros = { timestampFromMicroseconds: (micros: bigint): unknown => micros };
 
 /** Reads all tombstones. */
@@ -174,7 +174,7 @@ function eraseUser(table: string, row: FileRow, erased: Erased): boolean {
 const toValue = (type: string, value: unknown): Value =>
   value === undefined || value === null ? null : type === 'micros' ? BigInt(value as bigint) : (value as Value);
 
-/** Removes files that no manifest names, or that were replaced. Leaves the files of an open run and foreign files. */
+/** Removes replaced files and files that no manifest lists. Keeps the files of an open run, and unrelated files. */
 async function removeUnnamed(storage: Storage, openRun: number | null): Promise<number> {
   const current = new Set((await readFiles(storage)).current.map(({ path }) => path));
   let removed = 0;

@@ -51,7 +51,7 @@ export type EndpointTarget = {
   samples: readonly { event: string; payload: string }[];
   /** Charts of the endpoint's attempts. */
   activity: Html;
-  /** Instructions for an endpoint whose events are pulled. */
+  /** Instructions for pulling events. */
   pull: Html;
 };
 
