@@ -95,7 +95,7 @@ function isAlive(pid) {
   }
 }
 
-/** Returns a digest of the names and contents of files. Unlike their times, it survives a change of branches. */
+/** Returns a digest of the names and contents of files. Unlike timestamps, it does not change with a Git checkout. */
 function digestOf(paths) {
   const hash = createHash('sha256');
   const add = (path) => {

@@ -4,8 +4,8 @@ import { type Command, flag } from '../command-line/command.ts';
 export const agentCommands: readonly Command[] = [
   {
     name: 'mcp',
-    about: 'Serves the API to an AI agent as an MCP server on standard input and output',
-    options: { 'read-only': flag('leaves out all tools that change something') },
+    about: 'Runs an MCP server on standard input and output, through which an AI agent can use the API',
+    options: { 'read-only': flag("offers only tools that don't change anything") },
     callsService: true,
     examples: ['mcp', 'mcp --read-only --url https://perks.example.com'],
     load: async () => (await import('./commands/mcp.ts')).serveMcp,

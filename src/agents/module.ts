@@ -6,7 +6,7 @@ import { agentRoutes } from './routes.ts';
 
 type AgentsDeps = { platform: Platform; accounts: Accounts };
 
-/** Creates the agents module: an MCP server, through which AI agents use the API with a key's permissions. */
+/** Creates the agents module: an MCP server through which AI agents use the API, with the permissions of a key. */
 export function createAgents({ platform, accounts }: AgentsDeps) {
   const { config } = platform.deps;
   return {

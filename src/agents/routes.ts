@@ -18,7 +18,7 @@ type AgentDeps = { config: Config; auth: Authenticator<Caller> };
  * answer any request. Each tool call is a request to the API of this process, with the caller's key and address.
  */
 export async function agentRoutes(app: App, { config, auth }: AgentDeps): Promise<void> {
-  // A key that may only read must also be able to call, because each tool call is checked again by its own route.
+  // Read-only keys must be allowed to post here. Each tool call is authorised again by the route that it calls.
   const access = { effect: 'read', keepsToResources: true } as const;
   const preValidation = auth.requireKey('configurations', 'reports', 'accounts');
   let catalogue: Promise<AgentCatalogue> | null = null;
@@ -54,7 +54,8 @@ export async function agentRoutes(app: App, { config, auth }: AgentDeps): Promis
 }
 
 /**
- * Rejects calls from pages of other sites, which a DNS name that resolves to this server could otherwise make.
+ * Rejects calls from web pages on other sites. Without this check, a page could rebind its DNS name to this server and
+ * call it from the user's browser.
  * @throws AppError permission_denied
  */
 function checkOrigin({ headers: { origin } }: FastifyRequest, publicUrl: string): void {
@@ -71,7 +72,7 @@ const webRequest = (request: FastifyRequest, publicUrl: string): Request =>
     body: JSON.stringify(request.body ?? null),
   });
 
-/** Creates the function that calls this process's API with the key and from the address of a request. */
+/** Creates a function that calls the API of this process with the key and the client address of a request. */
 const callApi =
   (app: App, request: FastifyRequest): CallApi =>
   async ({ method, path: url, body }) => {

@@ -4,7 +4,7 @@ import { type Command, text } from '../command-line/command.ts';
 export const dataCommands: readonly Command[] = [
   {
     name: 'data status',
-    about: 'Shows up to when rows are in the data files; exits with 1 if the export fails or is behind',
+    about: 'Shows how far the export has got; exits with 1 if it is failing or behind',
     options: {},
     examples: ['data status', 'data status --json'],
     load: async () => (await import('./commands/data.ts')).showStatus,
@@ -27,13 +27,13 @@ export const dataCommands: readonly Command[] = [
   {
     name: 'data compact',
     about: 'Merges the files of past days, and removes erased users from them',
-    options: { before: text('DAY', 'first day that is left alone (default: yesterday)') },
+    options: { before: text('DAY', 'compacts only days before this one (default: yesterday)') },
     examples: ['data compact', 'data compact --before 2026-11-01'],
     load: async () => (await import('./commands/data.ts')).compact,
   },
   {
     name: 'data restart',
-    about: 'Starts again with all stored rows, in an empty folder or prefix, after a restore',
+    about: 'Starts again in an empty folder or prefix after the database was restored',
     options: {},
     examples: ['data restart'],
     load: async () => (await import('./commands/data.ts')).restart,

@@ -11,17 +11,17 @@ import { type DataTable, dataTables, schemaVersion, typeOf } from './tables.ts';
 export type Compaction = {
   /** Number of partitions that were rewritten. */
   partitions: number;
-  /** Number of files before and after, in these partitions. */
+  /** Number of files in these partitions before and after the compaction. */
   before: number;
   after: number;
   /** Number of rows from which an erased user was removed. */
   erased: number;
-  /** Number of files that were removed: replaced ones, and those that no manifest names. */
+  /** Number of removed files: those that were replaced, and those that no manifest lists. */
   removed: number;
 };
 
 type CompactOptions = {
-  /** Partitions of this day and later ones are left alone, because runs still add files to them. */
+  /** First day whose partitions are not compacted, because runs still add files to them. */
   before: string;
   /** Rejects if the lock of the export is lost. */
   checkLock: () => Promise<unknown>;
@@ -30,7 +30,7 @@ type CompactOptions = {
 /** Erased sessions by ID, and by user key: sessions with a lower ID began before the user's erasure. */
 type Erased = { sessions: Set<string>; users: Map<string, string> };
 
-/** Columns with the user, by table. Of sessions, they are those that an erasure clears in the database. */
+/** Columns that contain user data, by table, and the column by which rows of erased users are found. */
 const userColumns: Readonly<Record<string, readonly string[]>> = {
   sessions: ['user_key', 'attributes', 'language'],
   messages: ['user_key'],
@@ -119,7 +119,7 @@ async function* readRows(storage: Storage, { path }: DataFile): AsyncGenerator<F
   }
 }
 
-/** Reads times as they are stored: the library's dates have milliseconds. */
+/** Parsers that keep times as they are stored. The library's dates would lose the microseconds. */
 const keepMicros = { timestampFromMicroseconds: (micros: bigint): unknown => micros };
 
 /** Reads all tombstones. */

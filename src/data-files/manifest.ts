@@ -1,27 +1,27 @@
 import type { Storage } from './storage.ts';
 import type { Transactions } from './tables.ts';
 
-/** File that a manifest names. */
+/** File that a manifest lists. */
 export type DataFile = {
   path: string;
   table: string;
   date: string;
   publisher_id: number;
   rows: number;
-  /** Rows of test traffic, which the database keeps for a day only. */
+  /** Rows of test traffic, which the database keeps for only a day. */
   test_rows: number;
   bytes: number;
   sha256: string;
 };
 
-/** Manifest of a run or of a compaction. A file belongs to the data once a manifest names it. */
+/** Manifest of a run or of a compaction. A file is part of the data once a manifest lists it. */
 export type Manifest = {
   schema_version: number;
   written_at: string;
   files: DataFile[];
   /** Paths of files that this manifest replaces. Only compactions replace files. */
   replaces: string[];
-  /** Run whose rows the files have; absent in manifests of compactions. */
+  /** Run whose rows the files contain; absent in manifests of compactions. */
   run?: number;
   planned_at?: string;
   transactions?: Transactions;
@@ -46,7 +46,7 @@ export async function readManifest(storage: Storage, name: string): Promise<Mani
   return bytes === null ? null : (JSON.parse(bytes.toString()) as Manifest);
 }
 
-/** Files of the data, and those that were replaced. */
+/** Files that are part of the data, and files that a compaction replaced. */
 export type Files = { current: DataFile[]; replaced: Set<string>; lastRun: number };
 
 /** Reads all manifests. */
@@ -70,7 +70,7 @@ export const sumRows = (files: readonly DataFile[]): Record<string, number> => {
   return rows;
 };
 
-/** Attempt to export a run. Its number is in the names of its files, so that no other attempt changes them. */
+/** Attempt to export a run. File names contain its number, so that no other attempt overwrites its files. */
 export type Attempt = { run: number; attempt: number };
 
 /** Name of a file of a run, without its folder and extension. */

@@ -28,7 +28,7 @@ export function createDataFiles({ platform }: DataFilesDeps) {
     locks: 'a session lock: one process at a time; rows of data_file_runs',
     run: async (isStopped) => {
       try {
-        // Most checks find nothing to do, so that no thread needs to start.
+        // Check first, because usually no run is due and no thread needs to start.
         if ((await dueRun(pool, false)) === null) return;
         const databaseUrl = urlOf(platform.databaseUrl);
         const { state, run, rows } = await exportInThread({ databaseUrl, setting }, isStopped);
@@ -53,7 +53,7 @@ export function createDataFiles({ platform }: DataFilesDeps) {
   };
 }
 
-/** Returns the reason of a failure for operators. Errors of the database or of the program may contain anything. */
+/** Returns the reason for a failure, for operators. Hides the messages of other errors, which may contain data. */
 const operatorText = (name: string, message: string): string =>
   name === 'StorageError' || name === 'RestoredError' ? message : `The export failed: ${name}`;
 

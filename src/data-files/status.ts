@@ -17,7 +17,7 @@ export type RunView = {
 
 /** State of the data files. */
 export type ExportState = {
-  /** Everything that was committed before this time is exported. Null before the first run. */
+  /** Time before which all commits are exported. Null before the first run. */
   exportedUntil: Date | null;
   lagMs: number | null;
   isBehind: boolean;
@@ -27,7 +27,7 @@ export type ExportState = {
   runs: RunView[];
 };
 
-/** Lag after which an export counts as behind: an hour is exported when it has ended. */
+/** Lag from which an export counts as behind. It is never below an hour, because an hour is exported after its end. */
 const behindMs = 2 * hourMs + 15 * minuteMs;
 
 const listedRuns = 24;

@@ -4,9 +4,9 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { StorageSetting } from '../config.ts';
 import { createBucketClient } from '../platform/bucket.ts';
 
-/** Storage of the data files. All calls reject with an error that names the reason if the storage fails. */
+/** Storage of the data files. If the storage fails, calls reject with an error that states the reason. */
 export type Storage = {
-  /** Stores a whole file under a name. Resolves once it is stored durably. Readers never see a part of it. */
+  /** Stores a whole file under a name. Resolves once it is stored durably. Readers never see a partial file. */
   put: (name: string, bytes: Buffer) => Promise<void>;
   /** Returns a file, or null if it does not exist. */
   get: (name: string) => Promise<Buffer | null>;
@@ -102,13 +102,13 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Timeout of a bucket call, in milliseconds: time enough for a whole file over a slow connection. */
+/** Timeout of a bucket call in milliseconds, long enough for a whole file over a slow connection. */
 const timeoutMs = 120_000;
 
 function createBucket(setting: Extract<StorageSetting, { kind: 's3' }>): Storage {
   const call = createBucketClient(setting, timeoutMs);
 
-  /** Calls the bucket, and returns its reply of a status below 300, or null if it is 404. */
+  /** Calls the bucket, and returns its response, or null for 404. Throws for any other status of 300 or higher. */
   async function ask(...[method, options]: Parameters<typeof call>): Promise<Buffer | null> {
     const response = await call(method, options).catch((err: Error) => {
       const { code } = (err.cause ?? {}) as { code?: string };

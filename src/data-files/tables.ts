@@ -21,7 +21,7 @@ export type DataTable = {
   where?: string;
   /** SQL condition for test traffic, which is deleted from the database after a day. */
   isTest?: string;
-  /** Whether erasures delete rows from the database, or later versions replace them. */
+  /** Whether the database may lack exported rows, because an erasure deleted them or a later version replaced them. */
   shrinks?: true;
 };
 
@@ -212,7 +212,7 @@ function digits(xid: string): string {
   return xid;
 }
 
-/** SQL condition for the rows of a run. It compares bytes, so that the indexes on them are used. */
+/** SQL condition for the rows of a run. It compares transaction IDs as bytes, as their indexes do. */
 function isInRun({ writtenBy, where }: DataTable, { from, until, late, open }: Transactions): string {
   const bytes = `xid8send(${writtenBy})`;
   const inRange = `${bytes} >= xid8send('${digits(from)}'::xid8) and ${bytes} < xid8send('${digits(until)}'::xid8)`;
@@ -243,7 +243,7 @@ const casts: Record<ColumnType, (sql: string) => string> = {
   time: (sql) => sql,
 };
 
-/** SQL that copies the rows of a run in binary format: publisher, day, whether it is a test, and the columns. */
+/** SQL that copies the rows of a run in binary format: publisher, day, whether the row is test traffic, and columns. */
 export function copySql(table: DataTable, transactions: Transactions): string {
   const columns = Object.values(table.columns).map((entry) => casts[typeOf(entry).type](entry[1]));
   return `copy (

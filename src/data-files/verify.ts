@@ -22,9 +22,9 @@ type Days = { from: string; to: string };
 
 /**
  * Compares the data files of a range of days with the database, by table, publisher and day. Reads each file, and
- * compares its size, checksum and rows with the manifest. Reports files that no manifest names. Compares sessions and
- * shown offers also with what reports reconcile. The raw rows of the days must still exist. The caller must hold the
- * lock of the export.
+ * compares its size, checksum and rows with the manifest. Reports files that no manifest lists. Also compares sessions
+ * and shown offers with the totals that reports reconcile. The database must still contain the raw rows of these days.
+ * The caller must hold the export lock.
  */
 export async function verifyDataFiles(client: Connection, storage: Storage, days: Days): Promise<DataVerification> {
   const { rows: runs } = await client.query<{ id: number; until: string; open: string[] }>(
@@ -38,12 +38,12 @@ export async function verifyDataFiles(client: Connection, storage: Storage, days
   const differences: DataDifference[] = [];
   if (lastRun < run.id)
     differences.push({ what: `run ${run.id}`, problem: 'its manifest is missing from the storage' });
-  // Reading files takes long, so it is done before the transaction, which may not be idle.
+  // Read the files before the transaction begins. Reading takes long, and the transaction must not be idle.
   for (const file of files) differences.push(...(await verifyFile(storage, file)));
   const currentPaths = new Set(current.map(({ path }) => path));
   for (const stored of await listStored(storage, dataTables))
     if (!currentPaths.has(stored.path) && (stored.run ?? 0) <= run.id)
-      differences.push({ what: stored.path, problem: 'no manifest names the file: run "perkwire data compact"' });
+      differences.push({ what: stored.path, problem: 'no manifest lists the file: run "perkwire data compact"' });
   const transactions: Transactions = { from: '0', until: run.until, late: [], open: run.open };
   await client.query('begin transaction isolation level repeatable read, read only');
   try {
@@ -65,7 +65,7 @@ async function verifyFile(storage: Storage, file: DataFile): Promise<DataDiffere
   const bytes = await storage.get(file.path);
   if (bytes === null) return [{ what: file.path, problem: 'the file is missing' }];
   if (bytes.length !== file.bytes || createHash('sha256').update(bytes).digest('hex') !== file.sha256)
-    return [{ what: file.path, problem: 'the file was changed' }];
+    return [{ what: file.path, problem: 'the size or checksum of the file differs from the manifest' }];
   const { buffer, byteOffset, byteLength } = bytes;
   const metadata = parquetMetadata(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer);
   const rows = Number(metadata.num_rows);
@@ -122,7 +122,7 @@ const differencesOf = (
       : [{ what: `${name} ${key}`, problem: `database ${inDatabase}, files ${inFiles}` }];
   });
 
-/* $1, $2: first and last day. What reports have counted, without the rows that are not in the files yet. */
+/* $1, $2: first and last day. Totals that reports have counted, without the rows that are not in the files yet. */
 const reconciledSql = (transactions: Transactions): string => `
 select day::text as date, publisher_id, name, sum(count)::text as rows from (
   select day, publisher_id, case kind when 'served' then 'shown_offers' else 'sessions' end as name, count

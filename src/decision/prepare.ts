@@ -6,8 +6,8 @@ import type { DecisionInput } from './types.ts';
 const sliceSize = 500;
 
 /**
- * Estimates all candidates for a request in slices. Otherwise, the first decision of each scope does this at once,
- * which takes tens of milliseconds with 10,000 offers.
+ * Estimates all candidates for a request in slices. Without this, the first decision of each scope would estimate them
+ * all at once and block the process for tens of milliseconds with 10,000 offers.
  */
 export function* prepareDecision(input: DecisionInput): Generator<void, void> {
   const index = indexOf(input.publisher);

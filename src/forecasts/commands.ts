@@ -5,7 +5,7 @@ export const forecastCommands: readonly Command[] = [
   {
     name: 'forecast',
     args: 'CAMPAIGN_ID|FILE',
-    about: 'Forecasts the next 30 days of a campaign, or of a draft in a JSON file; - reads standard input',
+    about: 'Forecasts the next 30 days of a campaign, or of a draft from a JSON file (- for standard input)',
     options: {},
     callsService: true,
     examples: ['forecast 12', 'forecast draft.json --json'],

@@ -13,18 +13,18 @@ export type Draft = {
   offers: readonly Offer[];
   /** Usage in the current period of each total cap, as a count or, for budgets, an amount in millionths. */
   used: (metric: CapMetric, per: CapPeriod) => number;
-  /** Time since which the campaign is shown with these values, or null if it is not. */
+  /** Time since which the campaign has been shown with these values, or null if it has not. */
   liveSinceMs: number | null;
   /** Events of the campaign in recent weeks. */
   recent: ForecastCampaign['recent'];
 };
 
-/** Campaign in competition: the publisher with an index that contains its offers. */
+/** Campaign among its competitors: the publisher, with an index that contains the campaign's offers. */
 export type Competitor = { publisher: Publisher; campaign: ForecastCampaign; schedule: Hours | null };
 
 /**
- * Puts a draft in the place of the stored campaign in a publisher's index. The index leaves out the draft's dates and
- * caps, which the simulation applies.
+ * Replaces the stored campaign in a publisher's index with a draft. The indexed draft has no dates or caps, because the
+ * simulation applies them.
  */
 export function* competitorOf(
   draft: Draft,

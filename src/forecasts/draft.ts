@@ -15,7 +15,7 @@ import type { Draft } from './competitor.ts';
 /** ID of a campaign that is not stored. It is outside the range of stored IDs. */
 const unsavedId = 2 ** 31 - 1;
 
-/** Time for which a campaign must have been shown unchanged, so that its past frequency caps can be observed. */
+/** Time for which a campaign must have been shown unchanged before the effect of its frequency caps can be observed. */
 const steadyMs = 7 * dayMs;
 
 /** Period of the campaign's own events. */
@@ -61,7 +61,7 @@ export async function draftOf(
   };
 }
 
-/** Placeholder for the offer of a campaign that has none yet. */
+/** Placeholder offer for a campaign without offers. */
 const unsavedOffer = ({ id }: Publisher): Offer => ({
   ...blankOffer(unsavedId, unsavedId, id),
   offerwallEnabled: true,
@@ -94,7 +94,7 @@ function campaignOf(values: Values, id: number, base: Campaign, { offers }: Snap
   };
 }
 
-/** Returns the time since which a campaign is shown, or null if it is not shown or only for a short time. */
+/** Returns the time since which a campaign has been shown, or null if it is not shown or started only recently. */
 function liveSince(campaign: Campaign, hasActiveOffer: boolean, nowMs: number): number | null {
   const { active, stopped, activatedAtMs, rules } = campaign;
   if (!active || stopped !== null || !hasActiveOffer || activatedAtMs === null) return null;

@@ -34,7 +34,7 @@ type ForecastsDeps = {
 /** Maximum number of forecasts that a run of the job calculates. */
 const maxPerRun = 5;
 
-/** Creates the forecasts module: forecasts of campaigns, and their comparison with what happened. */
+/** Creates the forecasts module: forecasts of campaigns, and their comparison with actual results. */
 export function createForecasts({ platform, catalog, catalogAdmin, learning }: ForecastsDeps) {
   const { pool, dbHealth, logger, now } = platform.deps;
   const { store, management } = catalog;
@@ -77,7 +77,7 @@ export function createForecasts({ platform, catalog, catalogAdmin, learning }: F
       const row = openIds.has(campaignId) ? null : await rowOf(publisherId, campaignId);
       if (row === null) continue;
       calculated += 1;
-      // A person may be forecasting for the same publisher. The next run tries again.
+      // Someone may be calculating a forecast for this publisher. The next run of the job tries again.
       const forecast = await forecasts.of(publisherId, row, row).catch((err: unknown) => {
         logger.debug({ err, campaignId }, 'forecast of a live campaign failed');
         return null;

@@ -9,25 +9,25 @@ import { campaignEvents } from '../reports/activity.ts';
 import { horizonDays, type Interval } from './engine/types.ts';
 import type { DatedForecast } from './service.ts';
 
-/** Figures of a forecast that are compared with what happened. */
+/** Figures of a forecast that are compared with actual results. */
 export const comparedFigures = ['impressions', 'clicks', 'spend'] as const;
 type Figure = (typeof comparedFigures)[number];
 
 /** Figure in the track record of a publisher. */
 type FigureRecord = {
-  /** Number of forecasts in whose interval the true value was. */
+  /** Number of forecasts whose interval contained the actual value. */
   inside: number;
-  /** Median deviation of the forecast from the true value, as a share of the true value. */
+  /** Median deviation of the forecast from the actual value, as a share of the actual value. */
   medianError: number;
 };
 
-/** Comparison of the latest forecasts with what happened. */
+/** Comparison of the latest forecasts with actual results. */
 export type TrackRecord = { forecasts: number } & Record<Figure, FigureRecord>;
 
 /** Number of forecasts in a track record. */
 const recordLength = 12;
 
-/** Delay after the end of a forecast until it is compared, so that late events are counted, in milliseconds. */
+/** Delay between the end of a forecast and its comparison in milliseconds, so that late events are counted. */
 const lateMs = 6 * hourMs;
 
 /** Campaign values that change what is forecast. */
@@ -81,8 +81,8 @@ export const findOpen = async (executor: Executor): Promise<OpenForecast[]> =>
   ).rows;
 
 /**
- * Closes forecasts: those that are over are compared with what happened. Those whose campaign was changed or stopped in
- * the meantime are given up, because they were made for something else.
+ * Closes forecasts. Compares those that have ended with actual results. Discards those whose campaign was changed or
+ * stopped in the meantime, because they are no longer comparable.
  * @param digestNow returns the digest of a live campaign's current values, or null if the campaign is not live
  */
 export async function closeForecasts(
@@ -94,7 +94,7 @@ export async function closeForecasts(
   for (const forecast of open) {
     const { id, publisher_id: publisherId, campaign_id: campaignId, currency, ends_at: endsAt } = forecast;
     const isOver = endsAt.getTime() + lateMs <= nowMs;
-    // After the end of its period, a campaign may change without any effect on the comparison.
+    // Changes after the forecast period don't affect the comparison.
     const isValid = endsAt.getTime() <= nowMs || digestNow(forecast) === forecast.digest;
     if (isValid && !isOver) continue;
     const period = { fromMs: forecast.starts_at.getTime(), untilMs: endsAt.getTime() };

@@ -21,7 +21,7 @@ const tags = ['Campaigns'];
 const path = '/manage/v1/campaigns';
 const answer = Type.Object({ message: Type.String(), data: forecastSchema }, { title: 'ForecastAnswer' });
 
-/** Fields of a draft that do not affect a forecast, with the values that are used if they are missing. */
+/** Required campaign fields that do not affect a forecast, with the values to use if a draft omits them. */
 const irrelevant: Values = { name: 'Draft', landing_url: 'https://shop.example/' };
 
 type RouteDeps = { http: ManagementHttp; forecasts: Forecasts; campaigns: Resource };
@@ -39,10 +39,10 @@ export async function forecastRoutes(app: App, { http, forecasts, campaigns }: R
   );
   const draftSchema = {
     operationId: 'forecastDraft',
-    summary: 'Forecast a campaign that is not stored',
+    summary: 'Forecast a draft campaign',
     description:
-      'Forecasts the next 30 days as if the campaign were live. It repeats a sample of recent decisions with the ' +
-      'campaign in the catalogue. The fields are those of a campaign. Nothing is stored.',
+      'Forecasts the next 30 days of a campaign with the given fields, as if it were live. Repeats a sample of ' +
+      'recent decisions with the campaign in the catalogue. Does not store anything.',
     tags,
     querystring: publisherQuery,
     body: Type.Object(properties, { title: 'ForecastDraft', additionalProperties: false }),
@@ -64,8 +64,8 @@ export async function forecastRoutes(app: App, { http, forecasts, campaigns }: R
     operationId: 'forecastCampaign',
     summary: 'Forecast a campaign',
     description:
-      'Forecasts the next 30 days of a campaign. A paused campaign is forecast as if it were resumed now. At most ' +
-      'one forecast per publisher is calculated at a time (429). Results are cached for up to 10 minutes.',
+      'Forecasts the next 30 days of a campaign. For a paused campaign, assumes that it is resumed now. Returns 429 ' +
+      'if another forecast is being calculated for the publisher. Results are cached for up to 10 minutes.',
     tags,
     params: Type.Object({ id: Type.String() }),
     querystring: publisherQuery,

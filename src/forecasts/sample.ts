@@ -9,16 +9,16 @@ import type { PublisherSample, SampledSession } from './engine/types.ts';
 /** Maximum number of sessions in a sample, and the number below which a larger part of the table is read. */
 const [maxSessions, enoughSessions] = [2000, 1000];
 
-/** Number of days from which sessions are drawn, and over which the visits of their users are read. */
+/** Number of past days from which sessions are drawn, and from which the visits of their users are read. */
 const [sampledDays, maxVisitDays] = [7, 28];
 
-/** Weeks of traffic to which weekdays, hours and the trend are fitted. */
+/** Number of weeks of traffic used to fit weekdays, hours and the trend. */
 const trafficDays = 56;
 
 /** Maximum number of visits read for a user. Shared user keys, such as that of "guest", may have millions. */
 const maxVisits = 200;
 
-/** Reads what a forecast needs to know about a publisher. */
+/** Reads the data about a publisher that a forecast needs. */
 export async function readSample(executor: Executor, publisherId: number, nowMs: number): Promise<PublisherSample> {
   const hours = await hourlySessions(executor, publisherId, nowMs - trafficDays * dayMs);
   const rows = await readSessions(executor, publisherId, nowMs - sampledDays * dayMs);
@@ -62,7 +62,7 @@ async function readSessions(executor: Executor, publisherId: number, sinceMs: nu
   return rows.length >= enoughSessions || share === 1 ? rows : read(Math.min(1, share * 10));
 }
 
-/** Reasons for which a session got no offers although offers were eligible. */
+/** Reasons why a session got no offers although some were eligible. */
 const emptied: ReadonlySet<string | null> = new Set(['deadline', 'held_out']);
 
 /** Number of rows to convert before yielding to the event loop. */

@@ -22,8 +22,8 @@ export type DatedForecast = Forecast & { fromMs: number };
 export type Forecasts = {
   /**
    * Forecasts a campaign with the given values.
-   * @param stored the campaign row in the database, or null for a campaign that is not stored; pass the same object as
-   * `values` if nothing is changed
+   * @param stored the campaign row in the database, or null for a campaign that is not stored; the same object as
+   * `values` if there are no changes
    * @throws AppError too_many_requests if a forecast for the publisher is running; unavailable
    */
   of: (publisherId: number, values: Values, stored: Values | null) => Promise<DatedForecast>;
@@ -37,10 +37,10 @@ type ServiceDeps = {
   now: () => number;
 };
 
-/** Time after which no more decisions are repeated, in milliseconds since the start of the calculation. */
+/** Maximum time for repeating decisions, in milliseconds since the start of the calculation. */
 const replayMs = 3000;
 
-/** Times for which results and samples are cached, in milliseconds, and how many are cached. */
+/** Cache times for results and samples, in milliseconds, and the maximum numbers of cached entries. */
 const [keptMs, sampleKeptMs] = [10 * minuteMs, 5 * minuteMs];
 const [maxKept, maxSamples] = [100, 2];
 
@@ -111,7 +111,7 @@ const digestOf = (values: unknown): string => hash('sha256', JSON.stringify(valu
 /** Returns a seed that depends only on the values, so that the same draft gets the same forecast. */
 const seedOf = (values: Values): number => Number.parseInt(hash('sha256', JSON.stringify(values)).slice(0, 8), 16);
 
-/** Runs a long computation in slices that are short enough for requests in between. */
+/** Runs a long computation in short slices, so that the process can handle requests in between. */
 async function runPaced<T>(work: Generator<void, T>): Promise<T> {
   const pace = createPacer();
   for (;;) {
@@ -125,7 +125,7 @@ type CacheOptions<T> = {
   size: number;
   ageMs: number;
   now: () => number;
-  /** Whether a value may be returned again. The first sessions of a publisher must show without delay. */
+  /** Whether a value may be cached. An empty sample is not, so that a publisher's first sessions appear immediately. */
   isKept: (value: T) => boolean;
 };
 

@@ -26,9 +26,9 @@ const dayFigures = {
 
 const figureRecord = Type.Object(
   {
-    inside: Type.Integer({ description: 'Number of forecasts in whose interval the true value was.' }),
+    inside: Type.Integer({ description: 'Number of forecasts whose interval contained the actual value.' }),
     median_error: Type.Number({
-      description: 'Median deviation of the median from the true value, as a share of the true value.',
+      description: 'Median relative error: deviation of `mid` from the actual value, as a share of the actual value.',
     }),
   },
   { title: 'ForecastFigureRecord' },
@@ -37,13 +37,13 @@ const figureRecord = Type.Object(
 /** Notes with their meanings, as documented for the API. */
 const noteTexts: Record<ForecastNote, string> = {
   no_history: 'the publisher had no sessions in the last 7 days',
-  short_history: 'there is less than a week of history, so the interval is wide',
+  short_history: 'the traffic history is shorter than a week, so the interval is wide',
   nothing_matches: 'no sampled session matches; see `conditions`',
   never_wins: 'sessions match, but other campaigns took all positions',
   ended: 'the campaign has ended',
   not_started: 'the campaign starts after the forecast period',
   budget_spent: 'budgets or total caps are used up',
-  budget_limits: 'budgets or total caps limit the delivery',
+  budget_limits: 'budgets or total caps limit delivery',
   no_offers: 'the campaign has no offers yet, so a typical offer is assumed',
   goal_ignored: 'the priority that a goal has over revenue is not simulated',
 };
@@ -60,25 +60,25 @@ export const forecastSchema = Type.Object(
       {
         title: 'ForecastTotals',
         description:
-          '`sessions` of the publisher, and those that match the targeting, schedule and conditions (`matching`). ' +
-          '`users` counts identified users who see the campaign at least once.',
+          '`sessions` counts all sessions of the publisher, and `matching` those that match the targeting, schedule ' +
+          'and conditions. `users` counts identified users who see the campaign at least once.',
       },
     ),
     days: Type.Array(Type.Object({ date: Type.String({ format: 'date' }), ...dayFigures }, { title: 'ForecastDay' }), {
-      description: "24 hours each, from `from` on, with the date on which they begin in the publisher's time zone.",
+      description: "24-hour periods from `from` on. `date` is the day in the publisher's time zone when each begins.",
     }),
     sample: Type.Object(
       {
         sessions: Type.Integer({ description: 'Number of sampled sessions of the last 7 days.' }),
-        matching: Type.Integer({ description: 'Number of matching sessions among them.' }),
-        days: Type.Integer({ description: 'Number of whole days of traffic history, at most 56.' }),
+        matching: Type.Integer({ description: 'Number of sampled sessions that match the campaign.' }),
+        days: Type.Integer({ description: 'Number of full days of traffic history, at most 56.' }),
       },
       { title: 'ForecastSample' },
     ),
     conditions: Type.Array(
       Type.Object(
         {
-          rule: Type.String({ description: 'Rule, named as in explanations of decisions.' }),
+          rule: Type.String({ description: 'Rule, with the same name as in decision explanations.' }),
           key: orNull(Type.String(), {
             title: 'ForecastConditionKey',
             description: 'Key of the targeting list, such as `countries`. `null` for other rules.',
@@ -87,21 +87,22 @@ export const forecastSchema = Type.Object(
         },
         { title: 'ForecastCondition' },
       ),
-      { description: 'Conditions that exclude sampled sessions, the one that removes most first.' },
+      { description: 'Conditions that exclude sampled sessions, most restrictive first.' },
     ),
     notes: Type.Array(Type.Union(noteCodes.map((code) => Type.Literal(code))), {
       description: `Remarks: ${noteCodes.map((code) => `\`${code}\`: ${noteTexts[code]}`).join('; ')}.`,
     }),
     record: orNull(
       Type.Object({
-        forecasts: Type.Integer({ description: 'Number of forecasts that are over, at most the latest 12.' }),
+        forecasts: Type.Integer({ description: 'Number of compared forecasts: the last 12 that have ended.' }),
         impressions: figureRecord,
         clicks: figureRecord,
         spend: figureRecord,
       }),
       {
         title: 'ForecastRecord',
-        description: "Comparison of the publisher's latest forecasts with what happened. `null` if none is over yet.",
+        description:
+          "Comparison of the publisher's latest forecasts with actual results. `null` if no forecast has ended yet.",
       },
     ),
   },

@@ -10,9 +10,9 @@ export type Belief = { mean: number; variance: number };
 export type RateKind = 'click' | 'conversion';
 
 /**
- * Returns the belief of a model about an offer's rate, without property effects. Published means are raised for
- * uncertain offers, so that decisions try them; this is the belief without the raise. Models of earlier releases have
- * no logits: they give the start rate with a wide variance.
+ * Returns a model's estimate of an offer's rate, without property effects. Published means are raised for uncertain
+ * offers, so that decisions try them. This function returns the estimate before that raise. Models of earlier releases
+ * have no logits. For these, it returns the start rate with a wide variance.
  */
 export function beliefOf({ rates, startRate, isLogistic }: RateModel, offerId: number): Belief {
   const start = Math.log(startRate / (1 - startRate));
@@ -27,15 +27,15 @@ export function beliefOf({ rates, startRate, isLogistic }: RateModel, offerId: n
 export const hasBelief = ({ rates, isLogistic }: RateModel, offerId: number): boolean =>
   isLogistic && pairOf(rates, offerFeature, offerId) !== null;
 
-/** Number of offers for which the general belief of the model counts among the offers of a publisher. */
+/** Weight of the model's general estimate, as a number of offers, compared with the publisher's own offers. */
 const assumedPeers = 2;
 
 /** Smallest variance of the logit between offers. */
 const leastVariance = 0.05 ** 2;
 
 /**
- * Returns the belief about a new offer of a publisher: the mean and variance of its other offers that are known well,
- * together with the general belief of the model.
+ * Returns the estimate for a new offer of a publisher: the mean and variance of the publisher's well-known offers,
+ * combined with the model's general estimate.
  */
 export function peersBelief(model: RateModel, offerIds: readonly number[]): Belief {
   const general = beliefOf(model, 0);
@@ -53,7 +53,7 @@ export function peersBelief(model: RateModel, offerIds: readonly number[]): Beli
   return { mean, variance: Math.max(leastVariance, between / count) };
 }
 
-/** Returns a copy of a model with other beliefs about the rates of offers. */
+/** Returns a copy of a model with different rate estimates for offers. */
 export function withBelief(model: Model, offerIds: readonly number[], beliefs: Record<RateKind, Belief>): Model {
   const changed = (kind: RateKind): RateModel => {
     const rates = copyOf(model[kind].rates);

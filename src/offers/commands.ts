@@ -40,7 +40,7 @@ export const offerCommands: readonly Command[] = [
   },
   {
     name: 'log',
-    about: 'Lists the calls of the last 30 days: rejected and slow ones, changes, and a sample of the others',
+    about: 'Lists calls from the API log: rejected and slow calls, changes, and a sample of all other calls',
     options: {
       status: text('STATUS', 'only calls with this status, such as 404, 4xx or slow'),
       code: text('CODE', 'only calls with this error code'),

@@ -8,12 +8,12 @@ type BucketCall = {
   body?: Buffer;
 };
 
-/** Calls a bucket. Resolves with a response of any status, whose body the caller must read. */
+/** Calls a bucket. Resolves with the response whatever its status is. The caller must read the body. */
 export type CallBucket = (method: 'GET' | 'PUT' | 'DELETE', call: BucketCall) => Promise<Response>;
 
 /**
  * Creates a client of an S3-compatible bucket, using path-style URLs.
- * @param timeoutMs timeout of a call, with the transfer of its body, in milliseconds
+ * @param timeoutMs timeout of a call in milliseconds, including the transfer of its body
  */
 export function createBucketClient(setting: BucketSetting, timeoutMs: number): CallBucket {
   const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey } = setting;

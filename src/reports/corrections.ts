@@ -141,10 +141,10 @@ select from rollup_publishers where publisher_id in (
 ) order by publisher_id for update`;
 
 /**
- * Erases values of custom attributes from the rollups, and users from the sketches. The counts of sessions that are
- * already rolled up are moved to the value `other` and to unknown users, and totals do not change. It must run in the
- * transaction that removes the attributes from the sessions, before they are removed. Rollups and compaction are
- * blocked meanwhile, because rows that they rewrite concurrently would be missed.
+ * Erases values of custom attributes from the rollups, and users from the sketches. Moves the counts of sessions that
+ * are already rolled up to the value `other` and to unknown users, so totals do not change. Must run in the transaction
+ * that removes the attributes from the sessions, before it removes them. Blocks rollups and compaction in the meantime,
+ * because it would miss rows that they rewrite concurrently.
  * @returns the attributes to store for each session, all set to `other`, so that a recount matches the rollups
  */
 export async function eraseAttributeValues(

@@ -47,8 +47,8 @@ export type Metrics = Record<MetricName, number> & {
   /** Amounts by currency, sorted by currency code. */
   money: readonly MoneySum[];
   /**
-   * Unique users. Absent unless they were counted for exactly these metrics, because unique users do not add up: sums
-   * of metrics have none.
+   * Unique users. Absent if the metrics are a sum, because unique users do not add up and must be counted for each
+   * group.
    */
   users?: UserCount;
 };

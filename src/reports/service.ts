@@ -68,7 +68,7 @@ export type ReportService = {
    */
   readRaw: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
   /**
-   * Reads rollups or sketches for a report. The reads count towards the limit on concurrent reports.
+   * Reads rollups or sketches for a report. Counts towards the limit on concurrent reports.
    * @throws AppError report_too_large, unavailable
    */
   readRollups: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;

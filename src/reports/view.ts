@@ -32,7 +32,7 @@ export const viewNames: readonly string[] = columns.map(({ name }) => name);
  */
 export const sessionViewNames: readonly string[] = ['sessions', 'filled_sessions', 'rpm', 'fill_rate'];
 
-/** Columns with unique users. Only reports that count them have these columns. They never add up. */
+/** Columns with unique users, for reports that count them. Their values do not add up. */
 const userColumns: typeof columns = [
   { name: 'reach', of: ({ users }) => users?.users ?? Number.NaN },
   { name: 'frequency', of: ({ users }) => (users === undefined ? Number.NaN : frequencyOf(users)) },

@@ -165,7 +165,7 @@ export function renderCard(title: string, asset: AssetUrl, body: Html, assets: r
 
 /** Configure htmx for the content security policy, which forbids eval and inline styles. */
 const htmxConfig = JSON.stringify({
-  // New content gets its focus and handlers at once. A delay would take the focus from a field that is already in use.
+  // Set focus and handlers of new content immediately. After a delay, the focus would jump away from a field in use.
   defaultSettleDelay: 0,
   allowEval: false,
   includeIndicatorStyles: false,

@@ -59,9 +59,9 @@ export const webhookCommands: readonly Command[] = [
   },
   {
     name: 'events pull',
-    about: 'Prints the events of an endpoint to pull from as JSON lines, and acknowledges them',
+    about: 'Prints the events of a pull endpoint as JSON lines, and acknowledges them',
     options: {
-      endpoint: text('ID', 'endpoint to pull from (default: the only one)'),
+      endpoint: text('ID', 'pull endpoint (default: the only one)'),
       limit: text('N', 'events per call, up to 500 (default 100)'),
       follow: flag('waits for more events'),
       peek: flag('prints the next events without acknowledging them'),

@@ -149,12 +149,12 @@ export async function findEndpoint(
 
 type Named = { description: string; event: string | null; url: string };
 
-/** Names of destinations in display names. They are the same in all languages. */
+/** Names of the destination kinds in display names. They are not translated. */
 const destinationNames = { pull: 'Pull', nats: 'NATS', sqs: 'SQS', eventbridge: 'EventBridge', s3: 'S3' };
 
 /**
- * Returns the display name of an endpoint: its description, otherwise its event, or otherwise the host of its URL. For
- * destinations other than HTTP, the host follows the name of the kind.
+ * Returns the display name of an endpoint: its description, otherwise its event, otherwise the host of its URL. For
+ * non-HTTP destinations, the host is preceded by the name of the kind.
  */
 export function endpointName({ description, event, url }: Named): string {
   if (description !== '' || event !== null) return description || String(event);

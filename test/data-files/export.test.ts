@@ -140,7 +140,9 @@ describe('verification', () => {
     const path = file?.path as string;
     const bytes = (await folder.storage.get(path)) as Buffer;
     await folder.storage.put(path, bytes.subarray(1));
-    expect(await verifyAll(t, folder.storage)).toEqual([{ what: path, problem: 'the file was changed' }]);
+    expect(await verifyAll(t, folder.storage)).toEqual([
+      { what: path, problem: 'the size or checksum of the file differs from the manifest' },
+    ]);
     await folder.storage.remove(path);
     expect(await verifyAll(t, folder.storage)).toEqual([{ what: path, problem: 'the file is missing' }]);
     await folder.storage.put(path, bytes);

@@ -22,7 +22,7 @@ const bodyIn = async (language = 'en'): Promise<string> =>
   (await operator.get(path, { 'accept-language': language })).body.replaceAll(/\s+/g, ' ');
 
 test('operators see the latest exports and why the last one failed, and other users do not', async () => {
-  expect(await bodyIn()).toContain('first export is waiting');
+  expect(await bodyIn()).toContain('waiting for the first export');
   await exportAll(t, folder.storage);
   const body = await bodyIn();
   expect(body).toContain('up to date');

@@ -57,7 +57,7 @@ test('reports are read from the replica, and say up to when they contain all dat
   expect(Math.abs(Date.parse(asOf) - Date.now())).toBeLessThan(20_000);
   const { cookie } = await signInAs(t, 'analyst');
   const page = await t.app.inject({ url: `/dashboard/p/${t.publisher.id}/reports`, headers: { cookie } });
-  expect(page.body).toContain('Read from a replica of the database');
+  expect(page.body).toContain('This report comes from a database replica');
 });
 
 test('a write that the replica has not replayed is never within the stated time', limits, async () => {

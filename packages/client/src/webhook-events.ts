@@ -311,7 +311,7 @@ export type WebhookType = keyof WebhookPayloads;
 export type PulledEvents = {
   endpoint_id: number;
   events: {
-    /** Pass it as `after` of the next call to acknowledge this event and all before it. */
+    /** Pass it as `after` in the next call to acknowledge this event and all earlier ones. */
     cursor: string;
     delivery_id: string;
     webhook_id: string;
@@ -320,7 +320,7 @@ export type PulledEvents = {
     /** Payload as JSON text, with the bytes that were signed. */
     body: string;
   }[];
-  /** Cursor for the next call, or null if no event was returned or acknowledged yet. */
+  /** Cursor for the next call, or null until the first event has been returned. */
   cursor: string | null;
   /** Number of events that the call acknowledged. */
   acknowledged: number;

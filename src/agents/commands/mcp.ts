@@ -13,7 +13,7 @@ export const serveMcp: Run = async (call) => {
     const response = await api.send(method, path, body === undefined ? {} : { body });
     return { status: response.status, text: await response.text() };
   };
-  // The input must be observed before the first pause, because the client may already have closed it.
+  // Listen before the first await: the client may close its input while the catalogue loads.
   const ended = new Promise<void>((resolve) => {
     call.stdin.once('close', resolve).once('end', resolve);
     call.signal.addEventListener('abort', () => resolve(), { once: true });

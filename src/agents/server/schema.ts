@@ -50,7 +50,7 @@ const maxDepth = 12;
 /** Keywords that a language model does not need. The API checks the values anyway. */
 const omittedKeywords = new Set(['example', 'examples', 'pattern', 'title']);
 
-/** Replaces references by the schemas that they refer to. Some clients cannot read references. */
+/** Replaces references with the schemas that they refer to. Some clients do not support references. */
 function resolve(document: Json, value: unknown, depth = 0, areNames = false): unknown {
   if (depth > maxDepth) return {};
   if (Array.isArray(value)) return value.map((item) => resolve(document, item, depth + 1));
@@ -71,8 +71,8 @@ function resolve(document: Json, value: unknown, depth = 0, areNames = false): u
 }
 
 /**
- * Returns the parameters that are arguments of a tool. Headers and other names of the key are left out. If the
- * operation has a body, query parameters are left out too, because they repeat its fields.
+ * Returns the parameters that are arguments of a tool. This excludes headers and the parameters that can carry an API
+ * key. If the operation has a body, query parameters are also excluded, because they duplicate its fields.
  */
 export const argumentsOf = ({ parameters, body }: Operation, { fixed = {} }: AgentTool): Parameter[] =>
   parameters.filter(
@@ -84,7 +84,7 @@ export const argumentsOf = ({ parameters, body }: Operation, { fixed = {} }: Age
         (body === null || name === 'publisher_id')),
   );
 
-/** Derives the arguments of a tool from its operation. The fields of the request body are in the argument `body`. */
+/** Derives the arguments of a tool from its operation. The request body becomes the argument `body`. */
 export function inputSchemaOf(operation: Operation, tool: AgentTool): InputSchema {
   const parameters = argumentsOf(operation, tool);
   const { body } = operation;

@@ -4,11 +4,11 @@ export type AgentTool = {
   title: string;
   /** Operation in the OpenAPI description. */
   operationId: string;
-  /** Effect of a call: reads, adds or repeats something, or changes what users see. */
+  /** Effect of a call: `read`, `write` (adds or repeats something) or `destructive` (changes what users see). */
   effect: 'read' | 'write' | 'destructive';
   /** Advice for the language model, in addition to the description of the operation. */
   advice?: string;
-  /** Query parameters that every call sends, and that are not arguments. */
+  /** Query parameters that every call sends. The agent cannot set them. */
   fixed?: Readonly<Record<string, string>>;
 };
 
@@ -37,7 +37,7 @@ export const agentTools: readonly AgentTool[] = [
     title: 'Resend a webhook delivery',
     operationId: 'redeliver',
     effect: 'write',
-    advice: 'The receiver is called again. Ask the user first, unless the user asked for it.',
+    advice: 'This calls the receiver again. Ask the user first, unless the user requested it.',
   },
   read('list_endpoints', 'List webhook endpoints', 'listWebhookEndpoints'),
   read('get_endpoint', 'Get a webhook endpoint', 'getWebhookEndpoint'),
@@ -49,7 +49,7 @@ export const agentTools: readonly AgentTool[] = [
     title: 'Create an experiment',
     operationId: 'createExperiment',
     effect: 'write',
-    advice: 'Leave `start_at` empty, so that the experiment stays a draft until a person starts it.',
+    advice: 'Leave `start_at` empty. The experiment then stays a draft until a person starts it.',
   },
   read('list_api_calls', 'List API calls', 'listApiCalls', 'Use it to find out why calls are rejected or slow.'),
   read('count_api_calls', 'Count API calls by endpoint and error', 'listApiCallGroups'),
@@ -57,7 +57,7 @@ export const agentTools: readonly AgentTool[] = [
   read('get_campaign', 'Get a campaign', 'getCampaign'),
   read('list_offers', 'List offers', 'listOffers'),
   read('get_offer', 'Get an offer', 'getOffer'),
-  read('list_drafts', 'List proposed changes', 'listDrafts', 'Drafts with `state=waiting` wait for approval.'),
+  read('list_drafts', 'List proposed changes', 'listDrafts', 'Use `state=waiting` to list drafts that need approval.'),
   read('get_draft', 'Get a proposed change', 'getDraft'),
   {
     name: 'propose_change',
@@ -71,6 +71,6 @@ export const agentTools: readonly AgentTool[] = [
     title: 'Approve a proposed change',
     operationId: 'approveDraft',
     effect: 'destructive',
-    advice: 'Users see the change from then on. Show the user the draft and ask before you approve it.',
+    advice: 'The change takes effect immediately. Show the user the draft and ask before you approve it.',
   },
 ];

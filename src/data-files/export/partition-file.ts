@@ -4,7 +4,7 @@ import { type ColumnType, type DataTable, typeOf } from '../tables.ts';
 type Schema = ConstructorParameters<typeof ParquetWriter>[0]['schema'];
 type SchemaElement = Schema[number];
 
-/** Value of a column. Values of the type `id` are the bytes of their text. */
+/** Column value. Values of type `id` are the bytes of their text. */
 export type Value = Uint8Array | string | number | bigint | boolean | null;
 
 const elementOf: Record<ColumnType, Omit<SchemaElement, 'name'>> = {
@@ -45,7 +45,7 @@ export class PartitionFile {
     this.#writer = new ParquetWriter({
       writer: this.#bytes,
       schema: schemaOf(table),
-      // Statistics take a tenth of the time, and partitions already lead readers to the day.
+      // Statistics would take a tenth of the time, and readers already find the day by its partition.
       statistics: false,
       kvMetadata: [{ key: 'perkwire.schema_version', value: String(version) }],
     });
@@ -71,7 +71,7 @@ export class PartitionFile {
     for (const column of this.columns) column.length = 0;
   }
 
-  /** Encodes the rest, and returns the whole file. */
+  /** Encodes the pending rows, and returns the whole file. */
   finish(): Buffer {
     this.encode();
     this.#writer.finish();

@@ -4,7 +4,7 @@ import type { Value } from './partition-file.ts';
 /** Length of the header of a binary copy before its extension: the signature, flags and the extension's length. */
 const headerLength = 19;
 
-/** Days and microseconds from 1970 to 2000, where PostgreSQL's dates and times begin. */
+/** Days and microseconds between 1970 and 2000, the epoch of PostgreSQL's dates and times. */
 const epochDays = 10_957;
 const epochMicros = 946_684_800_000_000n;
 
@@ -12,7 +12,7 @@ const epochMicros = 946_684_800_000_000n;
 type Read = (bytes: Buffer, at: number, length: number) => Value;
 
 const readers: Record<ColumnType, Read> = {
-  // Parts of a chunk keep the whole chunk in memory, but only until their row group is encoded.
+  // This slice keeps the whole chunk in memory, but only until the row group is encoded.
   id: (bytes, at, length) => bytes.subarray(at, at + length),
   text: (bytes, at, length) => bytes.toString('utf8', at, at + length),
   int: (bytes, at) => bytes.readInt32BE(at),
@@ -22,7 +22,7 @@ const readers: Record<ColumnType, Read> = {
 };
 
 /**
- * Returns the arrays to which the values of a row are added, by column.
+ * Returns an array per column, to which the values of a row are added.
  * @param day number of days since 1970
  */
 export type ColumnsOf = (publisherId: number, day: number, isTest: boolean) => readonly Value[][];
@@ -54,7 +54,7 @@ export async function readCopy(
     for (;;) {
       const end = endOfRow(bytes, at);
       if (end === null) break;
-      // Publisher, day and mark have a fixed length: each follows its length, after the number of columns.
+      // A row starts with the number of columns. Publisher, day and test mark follow, each with its (fixed) length.
       const day = bytes.readInt32BE(at + 14) + epochDays;
       const columns = columnsOf(bytes.readInt32BE(at + 6), day, bytes[at + 22] === 1);
       at += 23;
@@ -70,7 +70,7 @@ export async function readCopy(
   }
 }
 
-/** Returns the end of the row that begins at a position, or null if it is not complete, or the end of the copy. */
+/** Returns the end of the row at a position, null if the row is incomplete, or the end of the copy. */
 function endOfRow(bytes: Buffer, start: number): number | null {
   if (start + 2 > bytes.length) return null;
   const fields = bytes.readInt16BE(start);

@@ -7,12 +7,12 @@ import { copySql, dataTables, schemaVersion, type Transactions } from '../tables
 import { defaultLimits, type Limits, writeTable } from './write-table.ts';
 
 /**
- * Delay between the plan of a run and its export, in milliseconds. Until then, sessions that missed their deadline have
- * been emptied, and attempts of deliveries have ended.
+ * Delay between planning and exporting a run, in milliseconds. In this time, sessions that missed their deadline are
+ * emptied, and delivery attempts end.
  */
 const settleMs = 120_000;
 
-/** Error of an export that cannot continue, because the database was restored into another cluster. */
+/** Error when an export cannot continue because the database was restored into another cluster. */
 class RestoredError extends Error {
   override readonly name = 'RestoredError';
 }
@@ -38,9 +38,9 @@ const toRun = (row: RunRow): Run => ({
 });
 
 /**
- * Plans the run after the last one, if its hour has ended. The snapshot of the statement determines which transactions
- * have ended. Each of them belongs to exactly one run, however long it took. The hour comes from the clock of the
- * database; a clock that jumps only makes runs shorter or longer.
+ * Plans the next run, if its hour has ended. The snapshot of the statement determines which transactions have ended, so
+ * each transaction belongs to exactly one run, however long it took. The hour comes from the database clock. If that
+ * clock jumps, a run only becomes shorter or longer.
  */
 const planSql = `
 insert into data_file_runs (id, from_xid, until_xid, late_xids, open_xids)
@@ -58,7 +58,7 @@ on conflict do nothing`;
 
 const settleDelay = `make_interval(secs => ${settleMs / 1000})`;
 
-/* A run in the future was planned before the clock was set back. */
+/* If a run is in the future, the clock was set back after the run was planned. */
 const openRunSql = `
 select ${runColumns}, $1 or planned_at <= now() - ${settleDelay} or planned_at > now() + ${settleDelay} as settled
 from data_file_runs where confirmed_at is null`;
@@ -86,9 +86,9 @@ export async function dueRun(executor: Executor, atOnce: boolean): Promise<Run |
 type ExportOptions = { storage: Storage; isStopped: () => boolean; limits?: Limits };
 
 /**
- * Exports a run: writes its files, then its manifest, and then confirms it. If the process is killed at any point, the
- * next attempt removes its files and writes the same rows again. Once the manifest is written, no file is written.
- * @param client connection that holds the lock of the export
+ * Exports a run: writes its files, writes its manifest, and confirms it. If the process is killed, the next attempt
+ * removes its files and writes the same rows again. Once the manifest exists, no more files are written.
+ * @param client connection that holds the export lock
  */
 async function exportRun(
   client: Connection,
@@ -99,11 +99,11 @@ async function exportRun(
   const written = await readManifest(storage, name);
   const manifest = written ?? (await writeFiles(client, run, { storage, isStopped, limits }));
   if (written === null) {
-    // 3. A connection that broke has lost its lock, so that another process may be writing the same files.
+    // 3. Check that the connection still holds the lock. Otherwise another process may be writing the same files.
     await client.query('select 1');
     await writeManifest(storage, name, manifest);
   }
-  // 4. Later runs start where this one ended.
+  // 4. Confirm the run. The next one starts where it ended.
   await client.query(
     `update data_file_runs set confirmed_at = now(), rows = $2, files = $3, bytes = $4, error = null, failed_at = null
     where id = $1 and confirmed_at is null`,
@@ -123,12 +123,12 @@ async function writeFiles(client: Connection, run: Run, options: Required<Export
     [run.id],
   );
   const attempt = { run: run.id, attempt: rows[0]?.attempts ?? 1 };
-  // Files of earlier attempts have the same rows, so a reader that lists folders would count them twice.
+  // Files of earlier attempts contain the same rows. A reader that lists folders would count them twice.
   if (attempt.attempt > 1)
     for (const stored of await listStored(options.storage, dataTables))
       if (stored.run === run.id) await options.storage.remove(stored.path);
   const isFirst = run.transactions.from === '0';
-  // 1. The settings make PostgreSQL find new rows by index, as for rollups.
+  // 1. Make PostgreSQL find new rows by index, as for rollups.
   await client.query(`set enable_seqscan = ${isFirst ? 'on' : 'off'}; set jit = off`);
   const manifest: Manifest = {
     schema_version: schemaVersion,
@@ -140,10 +140,10 @@ async function writeFiles(client: Connection, run: Run, options: Required<Export
     files: [],
     replaces: [],
   };
-  // 2. Rows are identified by their transactions, so tables need no common snapshot.
+  // 2. Export each table. They don't need a common snapshot, because rows are selected by their transactions.
   for (const table of dataTables) {
     const source = copyTo(copySql(table, run.transactions));
-    // Streams are submitted by the base class: the connection itself expects promises.
+    // Submit the stream through the base class, because the connection's own method expects promises.
     (pg.Client.prototype.query as (stream: pg.Submittable) => void).call(client, source);
     manifest.files.push(...(await writeTable(table, source, { ...options, attempt })));
   }
@@ -159,7 +159,7 @@ export type ExportResult = { state: 'exported' | 'nothing due' | 'busy'; run?: n
 
 /**
  * Exports the run that is due, unless another process is exporting.
- * @param client connection of its own, without a timeout. The caller must close it, also after a failure.
+ * @param client connection used only for this export, without a timeout; the caller must close it, even after an error
  */
 export async function exportDue(
   client: Connection,
@@ -182,7 +182,7 @@ export async function noteFailure(executor: Executor, error: string): Promise<vo
   );
 }
 
-/** Acquires the lock of the export, and holds it until the connection ends. Waits for a running export. */
+/** Acquires the export lock, waiting for a running export. The lock is held until the connection ends. */
 export async function lockExports(client: pg.ClientBase): Promise<void> {
   await client.query(`select pg_advisory_lock(${lockKey})`);
 }

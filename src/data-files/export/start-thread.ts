@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { ExportResult } from './run.ts';
 import type { ThreadInput, ThreadOutput } from './thread.ts';
 
-/** Error that ended an export in its thread. */
+/** Error that ended the export thread. */
 class ExportError extends Error {
   override readonly name: string;
   constructor({ name, message }: { name: string; message: string }) {
@@ -23,7 +23,7 @@ function createWorker(input: ThreadInput): Worker {
   });
 }
 
-/** Interval at which a running export is told that its process ends, in milliseconds. */
+/** Interval at which to check whether a running export must stop because its process ends, in milliseconds. */
 const checkMs = 200;
 
 /**

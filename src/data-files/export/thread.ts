@@ -24,7 +24,7 @@ async function run({ databaseUrl, setting }: ThreadInput): Promise<ThreadOutput>
     await client.end();
     return { result };
   } catch (err) {
-    // A graceful end would wait for a copy that nobody reads.
+    // Don't end the connection gracefully: that would wait for a copy that nobody reads any more.
     client.destroy();
     const { name, message } = err as Error;
     return { error: { name, message } };

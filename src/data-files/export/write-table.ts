@@ -6,11 +6,11 @@ import { type DataTable, schemaVersion, typeOf } from '../tables.ts';
 import { PartitionFile } from './partition-file.ts';
 import { readCopy } from './read-copy.ts';
 
-/** Limits of the memory that an export needs. */
+/** Limits on the memory that an export uses. */
 export type Limits = {
   /** Rows per row group. */
   groupRows: number;
-  /** Size at which a file is stored and a further one begins, in bytes. */
+  /** Size at which a file is stored and the next one begins, in bytes. */
   fileBytes: number;
   /** Rows of all partitions together that may wait to be encoded. */
   pendingRows: number;
@@ -30,7 +30,7 @@ const maxUploads = 4;
 
 type WriteOptions = { storage: Storage; attempt: Attempt; limits: Limits; isStopped: () => boolean };
 
-/** Error of an export that was stopped, because its process ends. */
+/** Error when an export is stopped because its process ends. */
 class StoppedError extends Error {
   override readonly name = 'StoppedError';
 }

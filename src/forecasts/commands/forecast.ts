@@ -19,12 +19,12 @@ export const forecast: Run = async (call) => {
   for (const { rule, key, matching_sessions: matching } of conditions)
     call.out.line(`  ${key ?? rule}: ${matching} of ${sample.sessions} sampled sessions match`);
   if (notes.length > 0) call.out.note(`Notes: ${notes.join(', ')}`);
-  if (record === null) call.out.note('Track record: no forecast is over yet.');
+  if (record === null) call.out.note('Track record: no forecast has ended yet.');
   else {
     const { forecasts, impressions } = record;
     const error = (100 * impressions.median_error).toFixed(0);
     call.out.note(
-      `Track record: impressions inside the interval in ${impressions.inside} of ${forecasts} forecasts, ` +
+      `Track record: impressions within the interval in ${impressions.inside} of ${forecasts} forecasts, ` +
         `median error ${error}%.`,
     );
   }

@@ -18,10 +18,10 @@ import {
 } from './types.ts';
 import { simulateUsers } from './users.ts';
 
-/** Number of possible futures from which the interval is taken. */
+/** Number of simulated futures from which the interval is computed. */
 const futures = 200;
 
-/** Standard deviation of the logarithm of changes in the competition, which the sample cannot show. */
+/** Standard deviation of the logarithm of future changes in the competition, which the sample cannot contain. */
 const competitionSd = 0.08;
 
 /** Bounds of the 80% interval, as quantiles. */
@@ -88,15 +88,15 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
   };
 }
 
-/** Growth of users with impressions: the more impressions, the more of them are repeated ones. */
+/** Exponent of users by impressions. It is below 1, because more impressions reach the same users more often. */
 const usersExponent = 0.8;
 
-/** Relative standard deviation of users that comes from visits in the future differing from those in the past. */
+/** Relative standard deviation of the number of users, because future visits differ from past ones. */
 const usersSd = 0.12;
 
 const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
 
-/** Returns the share of an hour in which the schedule is open. Hours in users' time zones use the publisher's. */
+/** Returns the share of an hour in which the schedule is open. Uses the publisher's time zone for all users. */
 function openShareOf(hours: Hours | null, publisherZone: string): (atMs: number) => number {
   if (hours === null) return () => 1;
   return (atMs) => {
@@ -196,10 +196,10 @@ function scenariosOf(replayed: Replay, { campaign }: ForecastInput): Scenarios {
   };
 }
 
-/** Number of successes for which the model counts next to the events of the campaign itself. */
+/** Weight of the model's rate, as a number of successes, compared with the campaign's own events. */
 const modelSuccesses = 20;
 
-/** Standard deviation of the logarithm of changes of a rate over a month. */
+/** Standard deviation of the logarithm of a rate's change over a month. */
 const rateDriftSd = 0.05;
 
 /**
@@ -212,7 +212,7 @@ const ownRate = (successes: number, trials: number, modelSd: number) => ({
   sd: Math.hypot(1 / Math.sqrt(successes + Math.min(modelSuccesses, 1 / modelSd ** 2)), rateDriftSd),
 });
 
-/** Interpolates between grid points, and continues the outer ones at most to one standard deviation beyond. */
+/** Interpolates between grid points, and extrapolates by at most one standard deviation. */
 function interpolate(grid: readonly number[], values: readonly number[], at: number): number {
   if (grid.length === 1) return values[0] as number;
   const right = Math.max(1, Math.min(grid.length - 1, grid.findIndex((point) => point >= at) || 1));
@@ -225,7 +225,7 @@ function interpolate(grid: readonly number[], values: readonly number[], at: num
 
 /**
  * Returns the interval of simulated sums.
- * @param unit smallest change of a sum, such as one click; a positive sum is never claimed more exactly than that
+ * @param unit smallest change of a sum, such as one click. The interval of a positive sum is never narrower.
  */
 function intervalOf(values: readonly number[], unit = 0): Interval {
   const sorted = [...values].sort((a, b) => a - b);
@@ -259,7 +259,7 @@ const daysOf = (courses: readonly Course[], hours: readonly Hour[], zone: string
     };
   });
 
-/** Share of futures in which total caps prevent impressions, above which the forecast says so. */
+/** Share of futures limited by total caps above which the forecast says so. */
 const oftenCapped = 0.5;
 
 function notesOf(

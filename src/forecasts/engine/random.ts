@@ -5,7 +5,7 @@ export type Random = {
   /** Uniform number in (0, 1). */
   uniform: () => number;
   normal: () => number;
-  /** Number of events with a mean. Large counts are drawn from a normal distribution. */
+  /** Number of events, drawn from a distribution with the given mean. Uses a normal distribution for large means. */
   poisson: (mean: number) => number;
 };
 

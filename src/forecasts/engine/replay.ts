@@ -21,7 +21,7 @@ import { runAtOnce } from '../../platform/lib/slices.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import type { ConditionCount, ForecastInput, SampledSession } from './types.ts';
 
-/** Rate beliefs at which decisions are repeated, as deviations from the expected rate in standard deviations. */
+/** Rates at which decisions are repeated, as deviations from the expected rate in standard deviations. */
 type Grid = readonly number[];
 
 /** Session for which the campaign is eligible, with the expected outcome at each grid point. */
@@ -39,7 +39,7 @@ export type ReplayedSession = {
 export type Replay = {
   grid: Grid;
   sessions: readonly ReplayedSession[];
-  /** Number of sessions in the campaign's schedule hours, matching ones among them, and repeated ones among those. */
+  /** Number of sessions in the campaign's schedule hours, how many of them match, and how many were repeated. */
   open: number;
   matching: number;
   conditions: readonly ConditionCount[];
@@ -56,12 +56,12 @@ export type Replay = {
 const maxDecisions = 1800;
 
 /**
- * Number of sessions whose users are simulated, and of their repetitions at the expected rate. A single repetition says
- * only whether the campaign wins, not how likely it is to win again.
+ * Number of sessions whose users are simulated, and how often their decisions are repeated at the expected rate. A
+ * single repetition would show only whether the campaign wins, not how likely it is to win.
  */
 export const [simulatedUsers, userRuns] = [400, 6];
 
-/** Number of successes that a new campaign is assumed to have on average, from which its rates are learned. */
+/** Average number of successes from which the rates of a new campaign are assumed to have been learned. */
 const learnedSuccesses = 30;
 
 /** Repeats the sampled decisions with the campaign in the catalogue. Pauses at each `yield`. */
@@ -139,7 +139,7 @@ export function* replay(input: ForecastInput): Generator<void, Replay> {
 /** Maximum number of other offers from which the rates of a new one are estimated. */
 const maxPeers = 2000;
 
-/** Returns the belief about the campaign's best offer. Offers without data have the rates of the publisher's others. */
+/** Returns the estimated rates of the campaign's best offer. Offers without data get those of other offers. */
 function beliefIn({ model, publisher, campaign }: ForecastInput, kind: RateKind): Belief {
   const ids = campaign.offers.map(({ id }) => id);
   const candidates = indexOf(publisher).candidates.slice(0, maxPeers);
@@ -161,15 +161,15 @@ const weekMs = 7 * dayMs;
 const spreadWeeks = 4;
 
 /**
- * Returns the time by which a session is moved, in milliseconds. Sessions move by whole weeks into the forecast period,
- * so that the schedules of competing campaigns apply as they will then.
+ * Returns how far to move a session in time, in milliseconds. Sessions move into the forecast period by whole weeks, so
+ * that the schedules of competing campaigns apply as they will in that period.
  */
 const shiftOf = ({ context }: SampledSession, nowMs: number, at: number): number =>
   (Math.max(0, Math.ceil((nowMs - context.nowMs) / weekMs)) + (at % spreadWeeks)) * weekMs;
 
 /**
- * Builds the input of a repeated decision. The exposures and opt-outs of a campaign that is not live yet are left out:
- * its history begins with the forecast.
+ * Builds the input of a repeated decision. For a campaign that is not live yet, past exposures and opt-outs are left
+ * out, because its history begins with the forecast.
  */
 function inputOf(
   session: SampledSession,
@@ -194,7 +194,7 @@ function inputOf(
   };
 }
 
-/** Rules that are not conditions of the campaign. They are part of the competition, or change from day to day. */
+/** Rules that are not reported as conditions, because they depend on competition or change from day to day. */
 const notConditions: ReadonlySet<Exclusion['rule']> = new Set([
   'unit_off',
   'percentage',
@@ -262,7 +262,7 @@ type Positions = {
 /** Number of sessions whose clicks are compared with the predicted rates. */
 const comparedSessions = 1500;
 
-/** Clicks for which the assumption about a position counts. */
+/** Weight of the assumption about a position, as a number of clicks. */
 const assumedClicks = 15;
 
 function* fitPositions(sessions: readonly SampledSession[], input: ForecastInput): Generator<void, Positions> {

@@ -11,17 +11,17 @@ export type Scenario = {
   clickRate: number;
   conversionRate: number;
   matchingShare: number;
-  /** For each day, the share of impressions that frequency caps and opt-outs leave. */
+  /** Share of impressions that remain after frequency caps and opt-outs, by day. */
   remainingShare: Float64Array;
 };
 
-/** Daily sums of a simulated future. `possible` are the impressions without total caps and dates. */
+/** Daily sums of a simulated future. `possible` contains the impressions if there were no total caps and dates. */
 export type Course = Record<'sessions' | 'matching' | 'impressions' | 'clicks' | 'spend' | 'possible', Float64Array> & {
   /** Number of impressions that total caps prevented. */
   capped: number;
 };
 
-/** Future hour, with the share of it in which the campaign runs. */
+/** Future hour, with the share of the hour in which the campaign runs. */
 export type Hour = { startMs: number; open: number; active: number };
 
 /** Returns the hours of the forecast period. */
@@ -43,14 +43,14 @@ type CapState = {
   limit: number;
   used: number;
   periodEndMs: number;
-  /** Expected traffic of the period in which the campaign can run, and the part of it that is over. */
+  /** Expected traffic in the period while the campaign runs, and the part that has already passed. */
   planned: number;
   elapsed: number;
-  /** Use before the plan, which divides only the rest of a cap on all time. */
+  /** Usage before the pacing plan began. For a lifetime cap, the plan covers only what was left then. */
   before: number;
 };
 
-/** Share of the time at which a pacing plan reaches the limit. */
+/** Share of the period after which a pacing plan reaches the limit. */
 const planEnd = 0.99;
 
 /**
@@ -122,7 +122,7 @@ const usePerImpression = (metric: CapMetric, campaign: ForecastCampaign, scenari
     : 0;
 };
 
-/** Value of a sale that is assumed for payouts that are a share of it, in millionths. */
+/** Assumed sale value for percentage payouts, in millionths. */
 const assumedSaleMicros = 50_000_000;
 
 /** Returns the revenue in millionths of the payout currency. */
@@ -146,7 +146,7 @@ function capStateOf(
   return state;
 }
 
-/** Returns the part of a cap that can be used up: a budget's rest below the price of an event stays unused. */
+/** Returns the usable part of a cap. If a budget's remainder is below the price of an event, it cannot be spent. */
 function usableLimit({ payout }: ForecastCampaign, { metric, limit }: TotalCap): number {
   if (metric !== 'budget') return limit;
   const price = Math.max(1, payout.kind === 'cpm' ? payout.amountMicros / 1000 : payout.amountMicros);
@@ -165,7 +165,7 @@ function beginPeriod(
   Object.assign(state, { used: 0, before: 0, periodEndMs: period.endMs, planned: 0, elapsed: 0 });
   if (pacing === 'asap' || state.cap.per === 'hour') return;
   const untilMs = Math.min(period.endMs, endMs);
-  // A plan needs an end: without one, a cap on all time is spent on the first day.
+  // A plan needs an end. Without one, a lifetime cap would be used up on the first day.
   const planEndMs =
     untilMs === Number.POSITIVE_INFINITY ? periodOf('day', zone, Math.max(nowMs, startMs)).endMs : untilMs;
   for (let at = from; at < hours.length && (hours[at]?.startMs as number) < planEndMs; at++)
@@ -173,7 +173,7 @@ function beginPeriod(
   const beyondMs = planEndMs - ((hours.at(-1)?.startMs as number) + hourMs);
   if (beyondMs > 0) state.planned *= 1 + beyondMs / (horizonDays * dayMs);
   if (from > 0 || state.cap.per === 'lifetime') return;
-  // The period has begun before the forecast does, and so has its plan.
+  // The period began before the forecast, and so did its plan.
   const overMs = nowMs - Math.max(period.startMs, startMs);
   if (overMs <= 0) return;
   const before = (state.planned * overMs) / Math.max(hourMs, planEndMs - nowMs);

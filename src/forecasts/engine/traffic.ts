@@ -3,23 +3,23 @@ import { offsetMs } from '../../platform/lib/time-zone.ts';
 import type { Random } from './random.ts';
 import type { HourlySessions } from './types.ts';
 
-/** Expected sessions in the future. Each path is one possible course. */
+/** Expected future sessions. Each path is one possible course of the traffic. */
 export type Traffic = {
   /** Number of whole days of history. */
   days: number;
-  /** Draws the sessions of each hour from the current hour on. */
+  /** Draws a path: the number of sessions of each hour, from the current hour on. */
   drawPath: (random: Random) => Float64Array;
   /** Start of each future hour, in epoch milliseconds. */
   startsMs: readonly number[];
 };
 
 /**
- * Standard deviations of the logarithm of daily sessions to assume before any history exists, with the number of days
- * for which the assumption counts.
+ * Assumed standard deviations of the logarithm of daily sessions when there is no history, and the weight of this
+ * assumption as a number of days.
  */
 const assumed = { noise: 0.15, noiseDays: 6, drift: 0.02, driftDays: 25, slope: 0.006, weekday: 0.2, hour: 0.5 };
 
-/** Factor by which the trend decreases per day, so that growth does not go on forever. */
+/** Factor by which the trend weakens each day, so that growth does not continue forever. */
 const damping = 0.96;
 
 const weekDays = 7;
@@ -97,7 +97,7 @@ function hourShares(
   const allShares = all.map((sum) => (total === 0 ? 1 / 24 : sum / total));
   const sharesOf = (kind: readonly number[]): number[] => {
     const own = kind.reduce((sum, value) => sum + value, 0);
-    // With few sessions of its kind, an hour has its share of all days.
+    // If there are few sessions on this kind of day, fall back to the hour's share of all days.
     const weight = own / (own + 500);
     return kind.map((sum, hour) => (own === 0 ? 0 : (weight * sum) / own) + (1 - weight) * (allShares[hour] as number));
   };
@@ -143,7 +143,7 @@ function fitDays(days: readonly Day[]): DayFit {
   };
 }
 
-/** Returns the logarithm of each weekday's factor, shrunk while only a few weeks are known. */
+/** Returns the logarithm of each weekday's factor, shrunk towards 0 if there are only a few weeks of history. */
 function fitWeekdays(days: readonly Day[], logs: readonly number[]): number[] {
   const factors = new Array<number>(weekDays).fill(0);
   if (days.length < weekDays) return factors;
@@ -162,7 +162,7 @@ function fitWeekdays(days: readonly Day[], logs: readonly number[]): number[] {
 function fitNoise(rest: readonly number[]): { noise: number; drift: number } {
   const steps = rest.slice(1).map((value, at) => value - (rest[at] as number));
   const count = steps.length;
-  // Outliers, such as a day of a sale or an outage, would otherwise widen all days.
+  // Limit outliers, such as a sale or an outage. Otherwise a single day would widen the interval of every day.
   const limit = 4 * (medianOf(steps.map(Math.abs)) || 0.1);
   const cut = steps.map((step) => Math.max(-limit, Math.min(limit, step)));
   const square = cut.reduce((sum, step) => sum + step * step, 0);
@@ -186,7 +186,7 @@ function fitSlope(rest: readonly number[], noise: number, drift: number): { slop
   return { slope: raw * weight, slopeSd: Math.min(assumed.slope, Math.sqrt(variance)) };
 }
 
-/** Extrapolates a first day that is not over. */
+/** Extrapolates an incomplete first day. */
 function fitHours(hours: readonly HourlySessions[], nowMs: number): DayFit {
   const firstMs = hours.find(({ sessions }) => sessions > 0)?.startMs ?? nowMs;
   const sessions = hours.reduce((sum, hour) => sum + hour.sessions, 0);

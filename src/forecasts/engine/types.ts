@@ -19,13 +19,13 @@ export type SampledSession = {
 
 type ShownOffer = { offerId: number; isSeen: boolean; isClicked: boolean; isDeclined: boolean };
 
-/** Number of sessions in an hour that is over. Hours without sessions can be absent. */
+/** Number of sessions in a past hour. Hours without sessions can be absent. */
 export type HourlySessions = { startMs: number; sessions: number };
 
 /** Campaign to forecast, as it would be served. */
 export type ForecastCampaign = {
   id: number;
-  /** Offers of the campaign, without dates and caps in their rules, so that the simulation can apply them. */
+  /** Offers of the campaign. Their rules contain no dates or caps, because the simulation applies these. */
   offers: readonly Offer[];
   payout: Payout;
   startMs: number;
@@ -38,7 +38,7 @@ export type ForecastCampaign = {
   optOutDays: number | null;
   /** Usage in the current period of each total cap, as a count or, for budgets, an amount in millionths. */
   used: (metric: CapMetric, per: CapPeriod) => number;
-  /** Time since which the campaign is shown unchanged, or null if it is not shown yet. */
+  /** Time since which the campaign has been shown unchanged, or null if it is not shown yet. */
   liveSinceMs: number | null;
   /** Events of the campaign in recent weeks, if it is shown. */
   recent: { impressions: number; clicks: number; conversions: number };
@@ -97,7 +97,7 @@ export type Forecast = {
   totals: Record<ForecastMetric | 'users', Interval>;
   currency: string;
   sample: { sessions: number; matching: number; days: number };
-  /** Conditions that exclude sessions, the one that removes most first. */
+  /** Conditions that exclude sessions, most restrictive first. */
   conditions: readonly ConditionCount[];
   notes: readonly ForecastNote[];
 };

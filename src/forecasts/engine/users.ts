@@ -8,7 +8,7 @@ import { type ForecastInput, horizonDays } from './types.ts';
 const repetitions = 4;
 
 export type Reach = {
-  /** For each day, the share of impressions that frequency caps and opt-outs leave. */
+  /** Share of impressions that remain after frequency caps and opt-outs, by day. */
   remainingShare: Float64Array;
   /** Expected number of users per session of the campaign's schedule hours in the forecast period. */
   usersPerSession: number;
@@ -19,8 +19,8 @@ export type Reach = {
 type UserState = { impressionsMs: number[]; clicksMs: number[]; optedOutUntilMs: number };
 
 /**
- * Simulates the visits of sampled users, who return as they did in the past. Each user is found through one of its
- * sessions, and therefore counts with the inverse of its number of visits.
+ * Simulates the visits of sampled users, who are assumed to return as in the past. The sample is drawn from sessions,
+ * so frequent visitors are overrepresented. Each user is therefore weighted by the inverse of the number of visits.
  * @param delivered share of the possible impressions that total caps and dates leave, by day
  */
 export function* simulateUsers(
@@ -43,7 +43,7 @@ export function* simulateUsers(
   for (const [at, session] of users.entries()) {
     if (at % 10 === 0) yield;
     const chance = session.impressions[center] as number;
-    // Other visits of a user are alike, but not the same, so the chance of all sessions counts a little.
+    // A user's visits are similar but not identical, so the average chance over all sessions gets a small weight.
     const impression = Math.min(1, (meanChance + userRuns * chance) / (1 + userRuns));
     const click = Math.min(1, (session.clicks[center] as number) / Math.max(chance, 1e-9));
     const times = timesOf(session, visits);
@@ -86,8 +86,8 @@ const timesOf = ({ userKey, atMs }: ReplayedSession, visits: ForecastInput['visi
 };
 
 /**
- * Repeats past visits in the forecast period, oldest first. They are moved by a random number of weeks, because the
- * sampled sessions are all recent, but the visits of the forecast period are not all late.
+ * Repeats past visits in the forecast period, oldest first. Moves them by a random number of weeks, because the sampled
+ * sessions are all from the last week, but visits must be spread over the whole forecast period.
  * @param returns probability that a user still returns after the period that the visits cover
  */
 function repeated(
@@ -99,7 +99,7 @@ function repeated(
   const shiftMs = weeks < 2 ? random.uniform() * periodMs : Math.floor(random.uniform() * weeks) * 7 * dayMs;
   const horizonMs = horizonDays * dayMs;
   const offsets = times.map((atMs) => (((atMs - nowMs + shiftMs) % periodMs) + periodMs) % periodMs);
-  // The user is there in a random period, and in those next to it as long as it returns.
+  // Place the user in a random period, and in the adjacent ones as long as the user keeps returning.
   const own = Math.floor((random.uniform() * horizonMs) / periodMs);
   let [first, last] = [own, own];
   while (first > 0 && random.uniform() < returns) first -= 1;
@@ -122,7 +122,7 @@ function isAllowed(caps: readonly FrequencyCap[], state: UserState, atMs: number
   });
 }
 
-/** Returns the ratio of two daily sums, averaged over neighbouring days, which become more alike over time. */
+/** Returns the ratio of two daily sums, smoothed over neighbouring days. Later days differ less from each other. */
 function smoothed(remaining: Float64Array, possible: Float64Array): Float64Array {
   return remaining.map((_, day) => {
     const reach = Math.floor(day / 3);

@@ -118,7 +118,7 @@ const busyNotice = (url: string | null): Html => {
 type Figure = ForecastView['totals']['users'];
 type Format = (value: number) => string;
 
-/** Rounds to significant digits: more of them would claim a precision that a forecast does not have. */
+/** Rounds to significant digits, because more digits would suggest a precision that a forecast does not have. */
 const rounded = (value: number, digits: number): number => Number(value.toPrecision(digits));
 
 const midText = ({ mid }: Figure, format: Format): string => format(rounded(mid, 3));
@@ -145,7 +145,7 @@ function figureTable({ totals, currency }: ForecastView, isNarrow: boolean): Htm
   return table(t('forecasts.title'), columns, rows);
 }
 
-/** Notes that explain why little or nothing is shown. */
+/** Notes that explain why the campaign delivers little or nothing. */
 const warnings: ReadonlySet<string> = new Set([
   ...['no_history', 'nothing_matches', 'never_wins', 'ended', 'not_started', 'budget_spent', 'no_offers'],
 ]);
@@ -179,7 +179,7 @@ function notes({ notes: codes, conditions, sample }: ForecastView, rules: Campai
     }`;
 }
 
-/** Maximum number of values of a targeting list that are named. */
+/** Maximum number of displayed values of a targeting list. */
 const maxValues = 4;
 
 /** Describes a condition, with the values of targeting lists. */

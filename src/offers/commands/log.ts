@@ -60,7 +60,7 @@ async function printCalls(call: Call, filter: Filter): Promise<number> {
     );
   }
   if (data.length === 0 && requestId !== '') {
-    out.note('No call has this request ID. Accepted calls and calls during a flood are only counted.');
+    out.note('No call with this request ID is stored. Most accepted calls are only counted, as are calls in a flood.');
     return exitCodes.problem;
   }
   return exitCodes.ok;

@@ -32,7 +32,7 @@ const filterFields = {
     Type.String({
       pattern: '^([1-5]([0-9]{2}|xx)|slow)$',
       description:
-        'Returns only calls with this status, such as `404` or `4xx`, or `slow` for calls of a second or more.',
+        'Returns only calls with this status, such as `404` or `4xx`. `slow` returns calls that took a second or more.',
     }),
   ),
   code: text(64, 'Returns only calls with this error code.'),
@@ -42,7 +42,7 @@ const callsQuery = Type.Object({
   ...filterFields,
   key_id: integerParameter(
     { minimum: 1 },
-    { pattern: '^[1-9][0-9]{0,8}$', description: 'Returns only calls with this key.' },
+    { pattern: '^[1-9][0-9]{0,8}$', description: 'Returns only calls made with this key.' },
   ),
   request_id: text(64, 'Returns only the call with this `request_id`.'),
   limit: integerParameter(
@@ -53,12 +53,12 @@ const callsQuery = Type.Object({
 });
 const groupsQuery = Type.Object({
   ...filterFields,
-  all: booleanParameter('Whether to include routes whose calls were neither rejected nor slow. Defaults to false.'),
+  all: booleanParameter('Whether to include calls that were neither rejected nor slow. Defaults to false.'),
 });
 
 const dateTime = Type.String({ format: 'date-time' });
 const code = orNull(Type.String(), { description: 'Error code of a rejected call.' });
-const route = Type.String({ description: 'Route with the names of its parameters.' });
+const route = Type.String({ description: 'Route with parameter names, such as `/manage/v1/offers/:id`.' });
 
 const callSchema = Type.Object(
   {
@@ -66,7 +66,7 @@ const callSchema = Type.Object(
     at: dateTime,
     method: Type.String(),
     route,
-    path: Type.String({ description: 'Path without IDs of users and values of parameters.' }),
+    path: Type.String({ description: 'Path, with user IDs and parameter values removed.' }),
     status: Type.Integer(),
     ms: Type.Number({ description: 'Time between request and response, in milliseconds.' }),
     code,
@@ -97,8 +97,8 @@ const callsSchema = {
   operationId: 'listApiCalls',
   summary: 'List API calls',
   description:
-    "Returns the publisher's calls of the last 30 days, newest first: rejected and slow calls, changes over the " +
-    'management API, and a sample of the other calls. During a flood, most rejected calls are only counted.',
+    "Returns the publisher's calls of the last 30 days, newest first: rejected and slow calls, changes through the " +
+    'management API, and a sample of all other calls. If there are very many rejected calls, most are only counted.',
   tags,
   querystring: callsQuery,
   response: {
@@ -110,7 +110,7 @@ const groupsSchema = {
   operationId: 'listApiCallGroups',
   summary: 'Count API calls',
   description:
-    'Counts all calls by route and result: rejected calls first, then the most frequent ones. Returns at most 100 ' +
+    'Counts calls by route and result. Rejected calls come first, then the most frequent ones. Returns at most 100 ' +
     'groups.',
   tags,
   querystring: groupsQuery,

@@ -58,7 +58,7 @@ export async function writeApiCalls(executor: Executor, calls: readonly ApiCall[
   );
 }
 
-/** Adds counts to those of their hours. The list must not contain the same publisher, route and result twice. */
+/** Adds counts to the hourly totals. The list must not contain the same publisher, route and result twice. */
 export async function writeCounts(executor: Executor, counts: readonly ApiCallCount[]): Promise<void> {
   const rows = counts.map(({ firstMs, lastMs, ...row }) => ({
     ...row,
@@ -94,7 +94,7 @@ export type ApiLogFilter = {
   requestId: string | null;
 };
 
-/** Returns the conditions of a filter that both tables support. `values` receives their parameters. */
+/** Returns SQL for the filter conditions that both tables support, and appends their parameters to `values`. */
 function conditionsOf({ status, code, route }: ApiLogFilter, values: unknown[], slow: string): string {
   const conditions: string[] = [];
   const add = (condition: (place: string) => string, value: unknown): void => {
@@ -170,8 +170,8 @@ export type CallGroup = {
 };
 
 /**
- * Counts calls by route and result, rejected ones first, then the most frequent ones. The key and the request ID of the
- * filter are ignored.
+ * Counts calls by route and result, rejected ones first, then the most frequent ones. Ignores the key and the request
+ * ID in the filter.
  * @param onlyProblems whether to leave out accepted calls that were not slow
  */
 export async function findCallGroups(

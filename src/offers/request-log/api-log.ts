@@ -5,18 +5,18 @@ import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import { type ApiCall, type ApiCallCount, writeApiCalls, writeCounts } from './api-log-store.ts';
 import { isRefused } from './store.ts';
 
-/** Call that was answered. `ms` is the time spent in the service, in milliseconds. */
+/** Completed call. `ms` is the time spent in the service, in milliseconds. */
 type AnsweredCall = { method: string; route: string; status: number; code: string; ms: number };
 
 /**
- * Log of a publisher's calls for 30 days (docs/reference/debugging.md#api-log). All calls are counted by hour. Rejected
- * and slow calls, changes, and a sample of the other calls are also stored one by one. Each process collects its calls
- * in memory, and a job writes them to the database.
+ * Log of a publisher's calls over 30 days (docs/reference/debugging.md#api-log). All calls are counted by hour.
+ * Rejected and slow calls, changes, and a sample of all other calls are also stored individually. Each process collects
+ * its calls in memory, and a job writes them to the database.
  */
 export type ApiLog = {
   /**
-   * Adds a call. A call that is only counted costs two look-ups.
-   * @param isChange whether the call changed something over the management API
+   * Adds a call. If the call is only counted, this takes two look-ups.
+   * @param isChange whether the call changed something through the management API
    * @param detailsOf returns the rest of the call; not called if the call is only counted
    */
   add: (publisherId: number, call: AnsweredCall, isChange: boolean, detailsOf: () => CallDetails) => void;
@@ -30,7 +30,7 @@ type CallDetails = { path: string; fields: readonly string[]; requestId: string;
 export const slowMs = 1000;
 
 /**
- * Maximum number of calls per minute that a process stores one by one. The limits are needed because anyone can cause
+ * Maximum number of calls per minute that a process stores individually. The limits are needed because anyone can cause
  * rejected calls. Calls beyond the limits are only counted.
  */
 export const maxRowsPerPublisher = 20;
@@ -45,7 +45,7 @@ export function createApiLog({ now }: { now: () => number }): ApiLog {
   let counts = 0;
   let rows: ApiCall[] = [];
   let limits = { minute: 0, rows: 0, byPublisher: new Map<number, number>() };
-  /** Hours of the last sample, by publisher and route. */
+  /** Hour of the last sampled call, by publisher and route. */
   const sampledHours = new Map<string, number>();
 
   function mayStore(publisherId: number, nowMs: number): boolean {

@@ -67,7 +67,7 @@ export function maskAnswer(fields: unknown, hiddenTexts: ReadonlySet<string>): u
   });
 }
 
-/** Hides a text that looks like a secret or identifies a user. */
+/** Masks a text that looks like a secret or identifies a user. */
 export const maskText = (text: string): string => (personalText.test(text.slice(0, maxRead)) ? hidden : text);
 
 const textsIn = (value: unknown): string[] =>

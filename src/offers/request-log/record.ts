@@ -24,12 +24,12 @@ type RecordDeps = { requestLog: RequestLog; apiLog: ApiLog; catalog: CatalogStor
 /** Response to a call. `ms` is the time spent in the service, in milliseconds. */
 type Answered = { route: string; status: number; ms: number; error: AppError | null; body: () => unknown };
 
-/** Route in the log for paths without a route, which anyone can make up. */
+/** Route to log for unknown paths. Logging the paths themselves would let anyone fill the log. */
 const unknownRoute = '(unknown)';
 
 /**
- * Logs calls to all routes of a plugin that `included` accepts. Successful calls over the management API are logged
- * without their content, which may contain secrets.
+ * Logs calls to all routes of a plugin that `included` accepts. Successful management calls are logged without their
+ * content, because it may contain secrets.
  */
 export function recordCalls(app: App, deps: RecordDeps, included: (request: FastifyRequest) => boolean): void {
   app.addHook('onSend', (request, { statusCode: status, elapsedTime: ms }, body, done) => {
@@ -69,8 +69,8 @@ function recordNotices(
 }
 
 /**
- * Logs a call for the publisher that owns its key: always in the API log, and with its content if that publisher is
- * being watched or the call was refused. An accepted call of a publisher that nobody watches is only counted.
+ * Logs a call for the publisher that owns its key. Every call is added to the API log. Its content is also logged if
+ * someone is watching the publisher's live page or the call was rejected. Otherwise, the call is only counted.
  */
 function recordCall(request: FastifyRequest, answered: Answered, deps: RecordDeps): void {
   const { requestLog, catalog, now } = deps;

@@ -18,8 +18,8 @@ export type DatabaseHealth = {
   /** Reports a database error. It triggers an immediate commit probe. */
   sawFailure: (err: unknown) => void;
   /**
-   * Registers a listener that is called when the database becomes unavailable, and again when another server becomes
-   * the primary meanwhile. Connections that are still being opened to the former primary must not be used.
+   * Registers a listener that is called when the database becomes unavailable, and again if another server becomes the
+   * primary in the meantime. Listeners must discard connections that are still being opened to the former primary.
    */
   onDown: (listener: () => void) => void;
   /**

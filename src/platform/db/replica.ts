@@ -34,23 +34,23 @@ type ReplicaOptions = {
   onChange: (problem: ReplicaProblem | null) => void;
 };
 
-/** Number of connections to the replica: for five reports at a time, their cancellations and the probe. */
+/** Number of connections to the replica, enough for five concurrent reports, their cancellations and the probe. */
 const connections = 8;
 const probeIntervalMs = 1000;
 const probeTimeoutMs = 3000;
 /** Maximum number of remembered positions of the primary. At one per second, they cover about an hour. */
 const maxPositions = 4000;
 
-/** SQLSTATE of a statement that a replica cancelled, because the primary removed rows that it was reading. */
+/** SQLSTATE if a replica cancels a statement because the primary removed rows that the statement was reading. */
 const recoveryConflict = '40001';
 
 /** Position in the write-ahead log that the primary had reached at a time. */
 type Position = { atMs: number; lsn: number };
 
 /**
- * Connects to a replica and measures once a second how far it is behind. The primary's position in the write-ahead log
- * is recorded together with the time, so that the measurement is also right if the replica is cut off from its primary,
- * or if clocks differ. Never rejects: an unreachable replica only means that reports use the primary.
+ * Connects to a replica and measures once a second how far it is behind. Records the primary's position in the
+ * write-ahead log with the time, so that the lag is also correct if the replica is cut off from its primary or the
+ * clocks differ. Never rejects: if the replica is unreachable, reports use the primary.
  */
 export function openReplica(options: ReplicaOptions): Replica {
   const { primary, maxLagMs, now, fallbacks, onChange, queryTimeoutMs } = options;
@@ -77,7 +77,7 @@ export function openReplica(options: ReplicaOptions): Replica {
   }
 
   async function notePosition(): Promise<void> {
-    // After a failover, positions of the previous primary may never be reached.
+    // After a failover, the replica may never reach positions of the previous primary.
     if (positionsOf !== options.primaryUrl()) positions = [];
     positionsOf = options.primaryUrl();
     const atMs = now();
@@ -104,7 +104,7 @@ export function openReplica(options: ReplicaOptions): Replica {
   async function run(): Promise<void> {
     while (!stopped) {
       const pause = sleep(probeIntervalMs, undefined, { ref: false });
-      // Without the primary, nothing is known about the lag, so the last known time gets older.
+      // Without the primary, the lag cannot be measured, so the last known time is kept and grows older.
       await notePosition().catch(() => {});
       await probe().catch(() => set({ problem: 'unreachable', asOfMs: state.asOfMs }));
       await pause;
@@ -135,7 +135,7 @@ export function openReplica(options: ReplicaOptions): Replica {
   };
 }
 
-/** Whether a read failed because of the replica, rather than because of the read. */
+/** Whether the replica caused a read to fail, rather than the read itself. */
 function isReplicaFailure(err: unknown): boolean {
   if (err instanceof AppError) return false;
   return isDatabaseUnavailable(err) || (err as { code?: unknown }).code === recoveryConflict;
@@ -163,7 +163,7 @@ async function withTimeout<T>(query: Promise<T>): Promise<T> {
   }
 }
 
-/** Counter of reads from the primary although a replica is configured, by reason. */
+/** Counter of reads that used the primary although a replica is configured, by reason. */
 type ReplicaFallbacks = Counter<'reason'>;
 
 /**

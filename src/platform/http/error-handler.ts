@@ -8,7 +8,7 @@ import { detailsOf } from './validation.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Error that the response reports, or null. Hot routes pass it to their observer instead. */
+    /** Error in the response, or null. Hot routes pass the error to their observer instead. */
     refusal: AppError | null;
   }
 }

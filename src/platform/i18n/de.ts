@@ -386,7 +386,7 @@ export const de: Messages = {
     keyLogLink: 'Anfragen mit diesem Schlüssel',
     keyLogText: 'Das API-Protokoll zeigt, welche Anfragen den Schlüssel noch verwenden.',
     apiLogLink: 'Abgelehnte Anfragen',
-    apiLogText: 'Abgelehnte Anfragen können die Ursache sein. Das API-Protokoll zeigt sie mit ihren Fehlern.',
+    apiLogText: 'Möglicherweise liegt es an abgelehnten Anfragen. Das API-Protokoll zeigt sie mit den Fehlern.',
     kindDraftWaiting: 'Ein Entwurf wartet auf die Freigabe',
     draftWaiting: 'Entwurf wartet auf Freigabe: {name}',
     draftWaitingReason: '{by} hat „{subject}“ vorgeschlagen. Möglicherweise warten weitere Entwürfe dieser Kampagne.',
@@ -545,28 +545,28 @@ export const de: Messages = {
   },
   apiLog: {
     accepted: 'Angenommen',
-    averageMs: 'im Mittel {ms}',
+    averageMs: 'durchschnittlich {ms}',
     call: 'Anfrage',
     calls: 'Anfragen',
     callsLead:
-      'Abgelehnte und langsame Anfragen, Änderungen über die Verwaltungs-API und eine Stichprobe aller übrigen. ' +
-      'Neueste zuerst.',
+      'Abgelehnte und langsame Anfragen, Änderungen über die Verwaltungs-API und eine Stichprobe der übrigen ' +
+      'Anfragen, die neuesten zuerst.',
     code: 'Fehlercode',
     count: 'Anfragen',
     days: '{count, plural, one {Letzte 24 Stunden} other {Letzte # Tage}}',
     duration: 'Dauer',
     failed: 'Fehlgeschlagen (5xx)',
-    first: 'Zuerst gesehen',
+    first: 'Zuerst aufgetreten',
     groups: 'Probleme nach Endpunkt',
-    groupsLead: 'Gezählt werden alle Anfragen. Wählen Sie ein Problem, um seine Anfragen zu sehen.',
+    groupsLead: 'Gezählt werden alle Anfragen. Wählen Sie ein Problem aus, um die zugehörigen Anfragen zu sehen.',
     key: 'API-Schlüssel',
-    last: 'Zuletzt gesehen',
-    lead: 'Sehen Sie, welche API-Anfragen der letzten 30 Tage abgelehnt wurden oder langsam waren – und warum.',
+    last: 'Zuletzt aufgetreten',
+    lead: 'Sehen Sie, welche API-Anfragen in den letzten 30 Tagen abgelehnt wurden oder langsam waren – und warum.',
     none: 'Noch keine API-Anfragen',
     noneText: 'Anfragen mit einem Ihrer API-Schlüssel erscheinen hier nach wenigen Sekunden.',
     notStored:
-      'Zu dieser ID ist keine Anfrage gespeichert. Angenommene Anfragen und die meisten Anfragen einer Fehlerflut ' +
-      'werden nur gezählt.',
+      'Zu dieser ID ist keine Anfrage gespeichert. Die meisten angenommenen Anfragen werden nur gezählt. Treten sehr ' +
+      'viele Fehler auf, gilt das auch für die meisten abgelehnten Anfragen.',
     period: 'Zeitraum',
     rejected: 'Abgelehnt (4xx)',
     requestId: 'Anfrage-ID',
@@ -798,7 +798,7 @@ export const de: Messages = {
       'Die Kosten der Sperrregeln werden für diesen Publisher bereits berechnet. Versuchen Sie es später erneut.',
     forecastJob:
       'Für diesen Publisher wird gerade eine Prognose berechnet. Versuchen Sie es in einigen Sekunden erneut.',
-    forecastsWaiting: 'Es warten zu viele Prognosen. Versuchen Sie es später erneut.',
+    forecastsWaiting: 'Es warten bereits zu viele Prognosen auf ihre Berechnung. Versuchen Sie es später erneut.',
     userExportJob:
       'Für diesen Publisher läuft bereits ein Export von Nutzerdaten. Versuchen Sie es nach dessen Ende erneut.',
     notFound: '{noun} nicht gefunden.',
@@ -831,7 +831,7 @@ export const de: Messages = {
     keyAddress: 'Dieser API-Schlüssel darf von Ihrer IP-Adresse aus nicht verwendet werden.',
     keyReadsOnly: 'Dieser API-Schlüssel erlaubt nur lesenden Zugriff.',
     mcpBatch: 'Senden Sie eine Nachricht pro Anfrage. JSON-RPC-Batches werden nicht unterstützt.',
-    mcpOrigin: 'Webseiten anderer Anbieter können den MCP-Server nicht aufrufen.',
+    mcpOrigin: 'Der MCP-Server kann nicht von fremden Webseiten aus aufgerufen werden.',
     keyBeyond:
       'API-Schlüssel, die auf bestimmte Kampagnen oder Anzeigenplätze beschränkt sind, können diesen Aufruf nicht ' +
       'ausführen.',
@@ -937,21 +937,24 @@ export const de: Messages = {
     macroInPlainUrl: '{macro} wird unverändert gesendet, weil diese URL keine Makros unterstützt.',
     filterLong: 'Der Filter darf als JSON höchstens {max, number} Zeichen lang sein.',
     maxHeaders: 'Ein Endpunkt darf höchstens {max, number} eigene Header haben.',
-    otherKind: 'Die Art eines Endpunkts lässt sich nicht ändern. Legen Sie einen weiteren Endpunkt an.',
+    otherKind: 'Die Art des Ziels lässt sich nachträglich nicht ändern. Legen Sie stattdessen einen neuen Endpunkt an.',
     destinationMissing: 'Diese Einstellung ist erforderlich.',
-    destinationUnknown: 'Ein Ziel der Art {kind} hat diese Einstellung nicht.',
-    destinationValue: 'Der Wert ist für diese Einstellung nicht gültig.',
+    destinationUnknown: 'Diese Einstellung gibt es für Ziele der Art {kind} nicht.',
+    destinationValue: 'Der Wert ist für diese Einstellung ungültig.',
     destinationServer: 'Geben Sie einen Server ohne Pfad an, z. B. nats.example.com:4222 oder https://s3.example.com.',
-    destinationSecret: 'Geben Sie das Geheimnis ein. Ein gespeichertes gilt nur für denselben Server und Benutzer.',
+    destinationSecret:
+      'Geben Sie die Zugangsdaten neu ein. Gespeicherte Zugangsdaten gelten nur für denselben Server und Benutzer.',
     queueUrl: 'Geben Sie die URL einer Queue an, z. B. https://sqs.eu-central-1.amazonaws.com/123456789012/orders.',
-    urlOfDestination: 'Geben Sie entweder eine URL oder ein Ziel einer anderen Art an.',
+    urlOfDestination: 'Geben Sie entweder eine URL oder ein anderes Ziel als HTTP an, nicht beides.',
     postOnly: 'Nur HTTP-Endpunkte haben eine Methode.',
-    pullHeaders: 'Abgeholte Ereignisse haben keine eigenen Header.',
+    pullHeaders: 'Endpunkte zur Abholung unterstützen keine eigenen Header.',
     pullTransformation:
       'Abgeholte Ereignisse lassen sich nicht transformieren. Transformieren Sie sie in Ihrem Programm.',
-    pullTest: 'Die Ereignisse dieses Endpunkts werden abgeholt. Lösen Sie stattdessen ein Beispielereignis aus.',
-    pullCursor: 'Der Cursor gehört nicht zu diesem Endpunkt. Ohne Cursor beginnen Sie beim ältesten Ereignis.',
-    pullEndpoint: 'Von mehreren Endpunkten können Ereignisse abgeholt werden. Geben Sie die ID eines Endpunkts an.',
+    pullTest:
+      'Die Ereignisse dieses Endpunkts werden abgeholt, ein Testaufruf ist daher nicht möglich. Lösen Sie ' +
+      'stattdessen ein Beispielereignis aus.',
+    pullCursor: 'Der Cursor gehört nicht zu diesem Endpunkt. Ohne Cursor beginnt die Abholung beim ältesten Ereignis.',
+    pullEndpoint: 'Es gibt mehrere Endpunkte zur Abholung. Geben Sie die ID des gewünschten Endpunkts an.',
     headerRefused: 'Dieser Headername ist ungültig oder reserviert. Wählen Sie einen anderen.',
     headerTwice: 'Der Header ist mehrmals gesetzt. Groß- und Kleinschreibung wird bei Headernamen nicht unterschieden.',
     expressionInvalid: 'Der Ausdruck ist ungültig: {message}',
@@ -1025,12 +1028,12 @@ export const de: Messages = {
     tooManyRows: 'Der Bericht hat mehr als {max, number} Zeilen. Wählen Sie weniger Tage oder filtern Sie.',
     noMetric: '„{name}“ ist keine Kennzahl.',
     reachUnknown:
-      'Die Reichweite lässt sich für diesen Bericht nicht ermitteln. Er ist nach einem eigenen Attribut gruppiert, ' +
-      'oder seine Rohdaten wurden gelöscht.',
+      'Die Reichweite lässt sich für diesen Bericht nicht ermitteln, weil er nach einem eigenen Attribut gruppiert ' +
+      'ist oder seine Rohdaten gelöscht wurden.',
     reachNotSketched:
-      'Die Reichweite lässt sich für diesen Zeitraum nicht ermitteln. Er beginnt vor ihrer Erfassung, oder der ' +
-      'Bericht ist nach einem eigenen Attribut gefiltert.',
-    reachTooLarge: 'Der Bericht hat zu viele Nutzer. Wählen Sie weniger Tage oder Dimensionen.',
+      'Die Reichweite lässt sich für diesen Bericht nicht ermitteln, weil sein Zeitraum vor Beginn der Erfassung ' +
+      'anfängt oder er nach einem eigenen Attribut gefiltert ist.',
+    reachTooLarge: 'Der Bericht umfasst zu viele Nutzer. Wählen Sie weniger Tage oder Dimensionen.',
     tooManyValues: 'Der Bericht hat mehr als {max, number} Werte. Wählen Sie weniger Tage oder filtern Sie.',
     reportSlow: 'Der Bericht dauert zu lange. Wählen Sie weniger Tage oder Dimensionen.',
     noDimension: '„{name}“ ist keine Dimension von Berichten.',
@@ -1940,8 +1943,8 @@ export const de: Messages = {
   },
   dataFiles: {
     lead: 'Stündliche Parquet-Dateien mit den Rohdaten aller Publisher.',
-    off: 'Datendateien sind ausgeschaltet',
-    offText: 'Setzen Sie DATA_FILES_URL auf einen Ordner oder einen S3-Bucket, um stündlich Rohdaten zu exportieren.',
+    off: 'Datendateien sind nicht eingeschaltet',
+    offText: 'Um Rohdaten stündlich zu exportieren, legen Sie in DATA_FILES_URL einen Ordner oder S3-Bucket fest.',
     state: 'Export',
     exportedUntil: 'Exportiert bis',
     place: 'Speicherort',
@@ -1949,7 +1952,7 @@ export const de: Messages = {
     waiting: 'erster Export steht aus',
     behind: 'im Rückstand',
     fails: 'fehlgeschlagen',
-    failure: 'Der letzte Versuch ist am {time} fehlgeschlagen: {error}. Er wird jede Minute wiederholt.',
+    failure: 'Der letzte Versuch ist am {time} fehlgeschlagen: {error}. Der Export wird jede Minute erneut versucht.',
     runs: 'Letzte Exporte',
     run: 'Lauf',
     plannedAt: 'Daten bis',
@@ -1960,7 +1963,7 @@ export const de: Messages = {
     attempts: '{count, plural, one {# Versuch} other {# Versuche}}',
   },
   deliveries: {
-    acknowledged: 'Das Ereignis wurde abgeholt und bestätigt.',
+    acknowledged: 'Ihr Programm hat das Ereignis abgeholt und bestätigt.',
     alreadyFinished: 'Diese erneute Zustellung ist bereits abgeschlossen.',
     answer: 'Antwort',
     any: 'Alle',
@@ -2035,11 +2038,11 @@ export const de: Messages = {
     commandLine: 'Kommandozeile',
     hint:
       '{kind, select, http {Sendet jedes Ereignis an eine URL.} pull {Ihr Programm holt Ereignisse über die API ' +
-      'oder die Kommandozeile ab und bestätigt sie. Geeignet hinter einer Firewall.} nats {Veröffentlicht jedes ' +
-      'Ereignis in einem JetStream-Stream. Erfordert NATS 2.2 oder neuer.} sqs {Sendet jedes Ereignis an eine ' +
-      'Queue. Eine FIFO-Queue behält die Reihenfolge jeder Sitzung bei.} eventbridge {Übergibt jedes Ereignis an ' +
-      'einen Event-Bus, mit der Quelle „perkwire“.} other {Schreibt je Ereignis ein JSON-Objekt in einen Bucket, in' +
-      ' Ordnern nach Tag.}}',
+      'oder die Kommandozeile ab und bestätigt sie. Funktioniert auch hinter einer Firewall.} nats {Veröffentlicht ' +
+      'jedes Ereignis in einem JetStream-Stream. Erfordert NATS 2.2 oder neuer.} sqs {Sendet jedes Ereignis an eine ' +
+      'Queue. In einer FIFO-Queue bleibt die Reihenfolge innerhalb einer Sitzung erhalten.} eventbridge {Übergibt ' +
+      'jedes Ereignis mit der Quelle „perkwire“ an einen Event-Bus.} other {Speichert jedes Ereignis als ' +
+      'JSON-Objekt in einem Bucket, mit einem Ordner pro Tag.}}',
     kind:
       '{kind, select, http {HTTP-Anfrage} pull {Abholung} nats {NATS JetStream} sqs {Amazon SQS} eventbridge ' +
       '{Amazon EventBridge} other {S3-Bucket}}',
@@ -2051,16 +2054,14 @@ export const de: Messages = {
       '{Schlüsselpräfix} other {URL des Dienstes}}',
     optional: '{setting} (optional)',
     pullLead:
-      'Geben Sie den Cursor jeder Antwort beim nächsten Aufruf als „after“ an. Damit bestätigen Sie die Ereignisse ' +
-      'bis dahin.',
+      'Geben Sie den Cursor aus der Antwort beim nächsten Aufruf als „after“ an. Damit bestätigen Sie die bisher ' +
+      'abgeholten Ereignisse.',
     pullTitle: 'Ereignisse abholen',
-    secretHint: 'Wird verschlüsselt gespeichert und nicht wieder angezeigt.',
-    secretStays: 'Ein Wert ist gespeichert. Leer lassen, um ihn zu behalten.',
-    serviceHint: 'URL eines kompatiblen Dienstes. Für AWS leer lassen.',
-    stalled:
-      'Es warten Ereignisse, aber seit einer Stunde hat niemand welche bestätigt. Prüfen Sie, ob Ihr Programm ' +
-      'läuft.',
-    tls: 'TLS voraussetzen',
+    secretHint: 'Wird verschlüsselt gespeichert und nicht mehr angezeigt.',
+    secretStays: 'Es ist ein Wert gespeichert. Leer lassen, um ihn beizubehalten.',
+    serviceHint: 'URL eines AWS-kompatiblen Dienstes. Für AWS leer lassen.',
+    stalled: 'Es warten Ereignisse, aber seit einer Stunde wurde keines bestätigt. Prüfen Sie, ob Ihr Programm läuft.',
+    tls: 'TLS vorschreiben',
   },
   dimensions: {
     time: 'Zeit',
@@ -2788,47 +2789,47 @@ export const de: Messages = {
     shortcutsKey: '?',
   },
   forecasts: {
-    title: 'Prognose für 30 Tage',
-    lead: 'Was die Kampagne in den nächsten 30 Tagen neben allen anderen voraussichtlich ausliefert.',
+    title: '30-Tage-Prognose',
+    lead: 'Erwartete Ausspielung in den nächsten 30 Tagen, im Wettbewerb mit Ihren anderen Kampagnen.',
     byDay: 'Nach Tagen',
     calculate: 'Berechnen',
     calculating: 'Wird berechnet …',
-    panelHint: 'Zeigt, was die Kampagne mit den Werten dieses Formulars ausliefern würde.',
+    panelHint: 'Zeigt die erwartete Ausspielung mit den Werten in diesem Formular.',
     busy: 'Es wird gerade eine andere Prognose berechnet. Versuchen Sie es in einigen Sekunden erneut.',
     figure: 'Kennzahl',
     mid: 'Erwartet',
     expected: 'Erwartete Ausspielung',
-    midAndInterval: 'Erwartet, 80-%-Intervall',
+    midAndInterval: 'Erwartet (80-%-Intervall)',
     low: 'Untergrenze',
     high: 'Obergrenze',
     range: '{low} – {high}',
-    impressions: 'Impressionen',
+    impressions: 'Impressions',
     clicks: 'Klicks',
     spend: 'Ausgaben',
     users: 'Eindeutige Nutzer',
     matching: 'Passende Sitzungen',
     sessions: 'Alle Sitzungen',
-    impressionsByDay: 'Prognose der Impressionen nach Tagen',
-    clicksByDay: 'Prognose der Klicks nach Tagen',
-    spendByDay: 'Prognose der Ausgaben nach Tagen',
+    impressionsByDay: 'Erwartete Impressions pro Tag',
+    clicksByDay: 'Erwartete Klicks pro Tag',
+    spendByDay: 'Erwartete Ausgaben pro Tag',
     basis:
-      'Grundlage: {sessions} Sitzungen der letzten 7 Tage und der Verlauf von {days, plural, one {# Tag} other {# ' +
-      'Tagen}}, mit Limits, Budgets und Laufzeit der Kampagne.',
-    noRecord: 'Es gibt noch keine Trefferquote: Keine Prognose dieses Publishers ist abgelaufen.',
+      'Berechnet aus {sessions} Sitzungen der letzten 7 Tage, dem Traffic von {days, plural, one {# Tag} other {# ' +
+      'Tagen}} sowie Limits, Budgets und Laufzeit der Kampagne.',
+    noRecord: 'Zur Genauigkeit gibt es noch keine Angaben, weil noch keine Prognose dieses Publishers abgelaufen ist.',
     record:
-      '{forecasts, plural, one {Letzte Prognose} other {Letzte # Prognosen}}: tatsächliche Impressionen {inside, ' +
-      'number}-mal im Intervall, mittlere Abweichung {error}.',
-    conditions: 'So viele Sitzungen erfüllen die einzelnen Bedingungen:',
+      'Bisherige Genauigkeit: Bei {inside, number} von {forecasts, plural, one {# Prognose} other {# Prognosen}} ' +
+      'lagen die tatsächlichen Impressions im Intervall. Mittlere Abweichung: {error}.',
+    conditions: 'Anzahl der Sitzungen, die die einzelnen Bedingungen erfüllen:',
     condition: '{condition}: {matching} von {sessions}',
     includes: '{name}: {values}',
     excludes: '{name} außer {values}',
     rule:
       '{rule, select, hours {Ausspielzeiten} audience {Zielgruppen} conditions {Eigene Attribute} no_identity ' +
-      '{Bekannte Nutzer} loyalty_not_wanted {Anfragen, die Prämienangebote zulassen} loyalty_only {Anfragen nach ' +
-      'anderen Angeboten als Prämien} no_creative {Anfragen, die kein Bild brauchen} not_on_offerwall ' +
-      '{Werbeflächen} other {{rule}}}',
+      '{Bekannte Nutzer} loyalty_not_wanted {Anfragen, die Prämienangebote zulassen} loyalty_only {Anfragen, die ' +
+      'nicht nur Prämienangebote verlangen} no_creative {Anfragen, die kein Bild voraussetzen} not_on_offerwall ' +
+      '{Werbeflächen außer der Offerwall} other {{rule}}}',
     note_no_history: 'In den letzten 7 Tagen gab es keine Sitzungen. Eine Prognose ist nicht möglich.',
-    note_short_history: 'Der Verlauf umfasst weniger als eine Woche. Das Intervall ist deshalb breit.',
+    note_short_history: 'Es liegen Daten von weniger als einer Woche vor. Das Intervall ist deshalb breit.',
     note_nothing_matches: 'Keine Sitzung passt zur Kampagne.',
     note_never_wins:
       'Es gibt passende Sitzungen, aber andere Kampagnen belegen alle Positionen. Prüfen Sie Vergütung und Priorität.',
@@ -2837,7 +2838,7 @@ export const de: Messages = {
     note_budget_spent: 'Ein Budget oder Limit ist ausgeschöpft.',
     note_budget_limits: 'Budgets oder Limits begrenzen die Ausspielung.',
     note_no_offers: 'Die Kampagne hat noch keine Angebote. Die Prognose geht von einem typischen Angebot aus.',
-    note_goal_ignored: 'Der Vorrang, den das Ziel vor dem Umsatz hat, ist nicht Teil der Prognose.',
+    note_goal_ignored: 'Die Prognose berücksichtigt nicht, dass das Ziel Vorrang vor dem Umsatz hat.',
   },
   forms: {
     ideal: 'ideal {length}',
@@ -3141,10 +3142,10 @@ export const de: Messages = {
       'Gefüllte Sitzungen geteilt durch Sitzungen. Nicht verfügbar nach Angebot, Kampagne oder Werbetreibendem.',
     impressions: 'Wie oft Nutzer ein Angebot gesehen haben.',
     reach:
-      'Nutzer, die ein Angebot gesehen haben. Ein Nutzer zählt in jeder Zeile einmal und in der Summe einmal. Die ' +
-      'Zeilen lassen sich also nicht addieren. Impressions ohne Nutzer-ID fehlen. Zu dieser Zahl gibt es keine ' +
-      'einzelnen Zeilen, denn sie stammt aus einer Stichprobe.',
-    frequency: 'Impressions je Nutzer.',
+      'Nutzer, die ein Angebot gesehen haben. Jeder Nutzer wird pro Zeile und in der Summe nur einmal gezählt, daher ' +
+      'ergeben die Zeilen addiert nicht die Summe. Impressions ohne Nutzer-ID sind nicht enthalten. Eine Liste der ' +
+      'Nutzer hinter dieser Zahl gibt es nicht.',
+    frequency: 'Impressions pro Nutzer.',
     clicks: 'Klicks auf Links in Angeboten.',
     ctr: 'Klickrate: Klicks geteilt durch Impressions.',
     conversions: 'Von Werbetreibenden gemeldete Käufe und andere Ziele, ohne stornierte.',
@@ -3371,11 +3372,11 @@ export const de: Messages = {
     postgres: 'PostgreSQL {version}',
     databaseSize: 'Größe der Datenbank',
     reports: 'Berichte',
-    replicaUsed: 'aus dem Replikat gelesen',
+    replicaUsed: 'vom Replikat gelesen',
     replica_unreachable: 'aus der primären Datenbank gelesen, weil das Replikat nicht antwortet',
-    replica_behind: 'aus der primären Datenbank gelesen, weil das Replikat zu weit zurückliegt',
+    replica_behind: 'aus der primären Datenbank gelesen, weil das Replikat zu weit im Rückstand ist',
     replica_promoted: 'aus der primären Datenbank gelesen, weil DATABASE_REPORTS_URL kein Replikat ist',
-    replicaAsOf: 'enthält alle Daten bis {time}',
+    replicaAsOf: 'vollständig bis {time}',
     noWorker: 'kein Worker aktiv',
     pendingDeliveries: 'Ausstehende Zustellungen',
     dueNow: 'Jetzt fällig',
@@ -3489,32 +3490,32 @@ export const de: Messages = {
   reach: {
     title: 'Reichweite und Häufigkeit',
     lead: 'Nutzer, die ein Angebot gesehen haben, {days}.',
-    exact: 'Genaue Zahl der Nutzer.',
-    estimated: 'Geschätzte Zahl der Nutzer mit einem Fehler unter 2 %.',
+    exact: 'Die Zahl der Nutzer ist exakt.',
+    estimated: 'Die Zahl der Nutzer ist geschätzt (Fehler unter 2 %).',
     unknown:
       '{impressions, plural, one {# Impression ohne Nutzer-ID ist} other {{impressions, number} Impressions ohne ' +
       'Nutzer-ID sind}} nicht enthalten.',
     unknownImpressions: 'Impressions ohne Nutzer-ID',
-    notByHour: 'Nutzer werden je Tag gezählt. Für Stunden gibt es daher keine Reichweite.',
-    notCutOff: 'Der heutige Tag läuft noch. Die Reichweite wird daher nicht verglichen.',
-    notByAttribute: 'Die Reichweite gibt es nicht nach eigenen Attributen.',
-    notSince: 'Für diesen Zeitraum gibt es keine Reichweite, weil er vor ihrer Erfassung beginnt.',
-    noUsers: 'Zu keiner Impression gab es eine Nutzer-ID.',
-    distribution: 'Nutzer nach Zahl der Impressions',
+    notByHour: 'Nutzer werden pro Tag gezählt. Nach Stunden ist die Reichweite daher nicht verfügbar.',
+    notCutOff: 'Weil der heutige Tag noch läuft, wird die Reichweite nicht mit dem früheren Zeitraum verglichen.',
+    notByAttribute: 'Nach eigenen Attributen ist die Reichweite nicht verfügbar.',
+    notSince: 'Für diesen Zeitraum ist die Reichweite nicht verfügbar, weil er vor Beginn der Erfassung anfängt.',
+    noUsers: 'Keine der Impressions hatte eine Nutzer-ID.',
+    distribution: 'Nutzer nach Anzahl der Impressions',
     times: '{impressions, plural, one {{text} Impression} other {{text} Impressions}}',
-    impressionsPerUser: 'Impressions je Nutzer',
+    impressionsPerUser: 'Impressions pro Nutzer',
     users: 'Nutzer',
     share: 'Anteil an der Reichweite',
     margin: 'Fehlerspanne',
-    marginHint: 'Die wahre Zahl liegt mit einer Wahrscheinlichkeit von 95 % innerhalb dieser Spanne.',
+    marginHint: 'Die tatsächliche Zahl liegt mit 95 % Wahrscheinlichkeit innerhalb dieser Spanne.',
     overlap: 'Überschneidung von Kampagnen',
     overlapOf: 'Weitere Kampagnen, die Nutzer von {campaign} gesehen haben',
     otherCampaign: 'Andere Kampagne',
-    both: 'Nutzer beider',
-    shareOfFirst: 'Anteil an der ersten',
-    shareOfSecond: 'Anteil an der zweiten',
+    both: 'Nutzer, die beide sahen',
+    shareOfFirst: 'Anteil an der ersten Kampagne',
+    shareOfSecond: 'Anteil an der zweiten Kampagne',
     shareOfThis: 'Anteil an dieser Kampagne',
-    shareOfOther: 'Anteil an der anderen',
+    shareOfOther: 'Anteil an der anderen Kampagne',
   },
   reasons: {
     property_hour: 'Stunde',
@@ -3632,7 +3633,7 @@ export const de: Messages = {
     cancelled: 'abgebrochen',
   },
   reports: {
-    asOf: 'Aus einem Replikat der Datenbank gelesen. Es enthält alle Daten bis {time}.',
+    asOf: 'Dieser Bericht stammt aus einem Replikat der Datenbank und enthält alle Daten bis {time}.',
     convertedTotal: 'Umsatz in der Berichtswährung: {amount}',
     convertedAt: 'Umsatz in der Berichtswährung: {amount} (Wechselkurse bis {day})',
     notConverted: 'Keine Summe in {currency}, weil ein Wechselkurs fehlt.',

@@ -353,7 +353,7 @@ export const en = {
     keyLogLink: 'Requests with this key',
     keyLogText: 'The API log shows which requests still use the key.',
     apiLogLink: 'Rejected requests',
-    apiLogText: 'Rejected requests can be the cause. The API log shows them with their errors.',
+    apiLogText: 'Rejected requests may be the cause. The API log lists them with their errors.',
     kindDraftWaiting: 'A draft is waiting for approval',
     draftWaiting: 'Draft waiting for approval: {name}',
     draftWaitingReason: '{by} proposed “{subject}”. Other drafts of this campaign may also be waiting.',
@@ -508,7 +508,9 @@ export const en = {
     averageMs: '{ms} on average',
     call: 'Request',
     calls: 'Requests',
-    callsLead: 'Rejected and slow requests, changes over the management API, and a sample of all others. Newest first.',
+    callsLead:
+      'Rejected and slow requests, changes made through the management API, and a sample of all other requests. ' +
+      'Newest first.',
     code: 'Error code',
     count: 'Requests',
     days: '{count, plural, one {Last 24 hours} other {Last # days}}',
@@ -516,15 +518,15 @@ export const en = {
     failed: 'Failed (5xx)',
     first: 'First seen',
     groups: 'Problems by endpoint',
-    groupsLead: 'All requests are counted. Select a problem to see its requests.',
+    groupsLead: 'The counts include every request. Select a problem to see its requests.',
     key: 'API key',
     last: 'Last seen',
-    lead: 'Find out which API requests were rejected or slow in the last 30 days, and why.',
+    lead: 'See which API requests were rejected or slow in the last 30 days, and why.',
     none: 'No API requests yet',
-    noneText: 'Requests with one of your API keys appear here within a few seconds.',
+    noneText: 'Requests made with one of your API keys appear here within a few seconds.',
     notStored:
-      'No request with this ID is stored. Accepted requests, and most requests during a flood of errors, are only ' +
-      'counted.',
+      'No request with this ID is stored. Most accepted requests are only counted. When there are many errors at ' +
+      'once, the same applies to most rejected requests.',
     period: 'Period',
     rejected: 'Rejected (4xx)',
     requestId: 'Request ID',
@@ -731,7 +733,7 @@ export const en = {
     importJob: 'An import is already running for this publisher. Try again when it has finished.',
     blockRuleJob: 'The cost of block rules is already being calculated for this publisher. Try again later.',
     forecastJob: 'A forecast is already being calculated for this publisher. Try again in a few seconds.',
-    forecastsWaiting: 'Too many forecasts are waiting. Try again later.',
+    forecastsWaiting: 'Too many forecasts are already queued. Try again later.',
     userExportJob: 'An export of user data is already running for this publisher. Try again when it has finished.',
     notFound: 'The {noun} was not found.',
     restoreFirst: '{problem} Restore it first.',
@@ -760,7 +762,7 @@ export const en = {
     keyAddress: 'This API key cannot be used from your IP address.',
     keyReadsOnly: 'This API key is read-only.',
     mcpBatch: 'Send one message per request. JSON-RPC batches are not supported.',
-    mcpOrigin: 'Web pages of other sites cannot call the MCP server.',
+    mcpOrigin: 'Web pages on other sites cannot call the MCP server.',
     keyBeyond: 'This call is not available to API keys that are restricted to certain campaigns or placements.',
     keyOfPlacements: 'This API key is restricted to certain placements and does not have access to advertisers.',
     keyOfOther: 'This API key does not have access to these {nouns}.',
@@ -853,20 +855,20 @@ export const en = {
     macroInPlainUrl: '{macro} is sent unchanged because this URL does not support macros.',
     filterLong: 'The filter can be at most {max, number} characters long when encoded as JSON.',
     maxHeaders: 'An endpoint can have at most {max, number} custom headers.',
-    otherKind: 'The kind of an endpoint cannot be changed. Add another endpoint instead.',
+    otherKind: "An endpoint's destination kind cannot be changed. Create a new endpoint instead.",
     destinationMissing: 'This setting is required.',
-    destinationUnknown: 'A destination of the kind {kind} does not have this setting.',
+    destinationUnknown: '{kind} destinations do not have this setting.',
     destinationValue: 'The value is not valid for this setting.',
     destinationServer: 'Enter a server without a path, such as nats.example.com:4222 or https://s3.example.com.',
-    destinationSecret: 'Enter the secret. A stored one is only used for the same server and user.',
-    queueUrl: 'The URL must be that of a queue, such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders.',
-    urlOfDestination: 'Set either a URL or a destination of another kind.',
+    destinationSecret: 'Enter the secret again. Stored secrets are not used after the server or the user changes.',
+    queueUrl: 'Enter a queue URL, such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders.',
+    urlOfDestination: 'Set either a URL or a non-HTTP destination, not both.',
     postOnly: 'Only HTTP endpoints have a method.',
-    pullHeaders: 'Events that are pulled have no custom headers.',
+    pullHeaders: 'Pull endpoints do not support custom headers.',
     pullTransformation: 'Events that are pulled cannot be transformed. Transform them in your program.',
-    pullTest: 'Consumers pull the events of this endpoint. Trigger a sample event instead.',
-    pullCursor: 'The cursor is not from this endpoint. Omit it to start with the oldest event.',
-    pullEndpoint: 'Several endpoints can be pulled from. Set the ID of one.',
+    pullTest: 'This is a pull endpoint, so test requests cannot be sent to it. Trigger a sample event instead.',
+    pullCursor: 'The cursor does not belong to this endpoint. Omit it to start with the oldest event.',
+    pullEndpoint: 'There are several pull endpoints. Specify the ID of one of them.',
     headerRefused: 'This header name is invalid or reserved. Choose another one.',
     headerTwice: 'The header is set more than once. Header names are case-insensitive.',
     expressionInvalid: 'The expression is invalid: {message}',
@@ -936,12 +938,12 @@ export const en = {
     tooManyRows: 'The report has more than {max, number} rows. Select fewer days, or add filters.',
     noMetric: '"{name}" is not a metric.',
     reachUnknown:
-      'Unique users cannot be counted for this report. It is grouped by a custom attribute, or its raw rows were ' +
-      'deleted.',
+      'Unique users cannot be counted for this report, because it is grouped by a custom attribute or its raw data ' +
+      'was deleted.',
     reachNotSketched:
-      'Unique users cannot be counted for this range. It began before they were recorded, or it is filtered by a ' +
-      'custom attribute.',
-    reachTooLarge: 'The report counts too many unique users. Select fewer days or dimensions.',
+      'Unique users cannot be counted for this report. It starts before they were first recorded, or it is filtered ' +
+      'by a custom attribute.',
+    reachTooLarge: 'The report has too many unique users. Select fewer days or dimensions.',
     tooManyValues: 'The report has more than {max, number} values. Select fewer days, or add filters.',
     reportSlow: 'The report takes too long. Select fewer days or dimensions.',
     noDimension: '"{name}" is not a report dimension.',
@@ -1780,20 +1782,20 @@ export const en = {
     show: 'View',
   },
   dataFiles: {
-    lead: 'Hourly Parquet files with the raw rows of all publishers.',
-    off: 'Data files are off',
-    offText: 'Set DATA_FILES_URL to a folder or an S3 bucket to export raw rows every hour.',
+    lead: 'Hourly Parquet files with raw data of all publishers.',
+    off: 'Data files are turned off',
+    offText: 'To export raw data every hour, set DATA_FILES_URL to a folder or an S3 bucket.',
     state: 'Export',
     exportedUntil: 'Exported until',
     place: 'Location',
     works: 'up to date',
-    waiting: 'first export is waiting',
+    waiting: 'waiting for the first export',
     behind: 'behind',
     fails: 'failing',
-    failure: 'The last attempt failed on {time}: {error}. It is repeated every minute.',
+    failure: 'The last attempt failed on {time}: {error}. The export is retried every minute.',
     runs: 'Latest exports',
     run: 'Run',
-    plannedAt: 'Rows until',
+    plannedAt: 'Data until',
     rows: 'Rows',
     files: 'Files',
     exported: 'exported',
@@ -1874,11 +1876,11 @@ export const en = {
     api: 'API call',
     commandLine: 'Command line',
     hint:
-      '{kind, select, http {Sends each event to a URL.} pull {Your program fetches events with the API or the ' +
-      'command line, and acknowledges them. Suitable behind a firewall.} nats {Publishes each event to a JetStream ' +
-      'stream. Use NATS 2.2 or newer.} sqs {Sends each event to a queue. A FIFO queue keeps the order of each ' +
-      'session.} eventbridge {Puts each event on an event bus, with the source “perkwire”.} other {Writes one JSON ' +
-      'object per event to a bucket, in folders by day.}}',
+      '{kind, select, http {Sends each event to a URL.} pull {Your program fetches and acknowledges events through ' +
+      'the API or the command line. Also works behind a firewall.} nats {Publishes each event to a JetStream stream. ' +
+      'Requires NATS 2.2 or newer.} sqs {Sends each event to a queue. In a FIFO queue, the events of a session stay ' +
+      'in order.} eventbridge {Puts each event on an event bus, with the source “perkwire”.} other {Writes each ' +
+      'event to a bucket as a JSON object, with a folder for each day.}}',
     kind:
       '{kind, select, http {HTTP request} pull {Pull} nats {NATS JetStream} sqs {Amazon SQS} eventbridge {Amazon ' +
       'EventBridge} other {S3 bucket}}',
@@ -1888,13 +1890,13 @@ export const en = {
       '{Credentials file} queue_url {Queue URL} region {Region} access_key_id {Access key ID} secret_access_key ' +
       '{Secret access key} bus {Event bus} bucket {Bucket} prefix {Key prefix} other {Service URL}}',
     optional: '{setting} (optional)',
-    pullLead: 'Pass the cursor of each response as “after” of the next call. This acknowledges the events before it.',
+    pullLead:
+      'Pass the cursor from each response as “after” in the next call. This acknowledges the events that you received.',
     pullTitle: 'Pull events',
     secretHint: 'Stored encrypted and never shown again.',
     secretStays: 'A value is stored. Leave empty to keep it.',
-    serviceHint: 'URL of a compatible service. Leave empty for AWS.',
-    stalled:
-      'Events are waiting, but no consumer has acknowledged any for an hour. Check that your program is running.',
+    serviceHint: 'URL of an AWS-compatible service. Leave empty to use AWS.',
+    stalled: 'Events are waiting, but none have been acknowledged for an hour. Check that your program is running.',
     tls: 'Require TLS',
   },
   dimensions: {
@@ -2581,14 +2583,14 @@ export const en = {
     shortcutsKey: '?',
   },
   forecasts: {
-    title: 'Forecast for 30 days',
-    lead: 'What the campaign is expected to deliver in the next 30 days, next to all other campaigns.',
+    title: '30-day forecast',
+    lead: 'Expected delivery in the next 30 days, in competition with your other campaigns.',
     byDay: 'By day',
     calculate: 'Calculate',
     calculating: 'Calculating…',
-    panelHint: 'Shows what the campaign would deliver with the values in this form.',
+    panelHint: 'Shows the expected delivery with the values in this form.',
     busy: 'Another forecast is being calculated. Try again in a few seconds.',
-    figure: 'Figure',
+    figure: 'Metric',
     mid: 'Expected',
     expected: 'Expected delivery',
     midAndInterval: 'Expected, 80% interval',
@@ -2601,34 +2603,35 @@ export const en = {
     users: 'Unique users',
     matching: 'Matching sessions',
     sessions: 'All sessions',
-    impressionsByDay: 'Forecast of impressions by day',
-    clicksByDay: 'Forecast of clicks by day',
-    spendByDay: 'Forecast of spend by day',
+    impressionsByDay: 'Forecast impressions by day',
+    clicksByDay: 'Forecast clicks by day',
+    spendByDay: 'Forecast spend by day',
     basis:
-      'Based on {sessions} sessions of the last 7 days and {days, plural, one {# day} other {# days}} of traffic, ' +
-      'with the campaign’s caps, budgets and dates.',
-    noRecord: 'There is no track record yet: no forecast of this publisher is over.',
+      'Based on {sessions} sessions from the last 7 days, {days, plural, one {# day} other {# days}} of traffic, and ' +
+      'the campaign’s caps, budgets and dates.',
+    noRecord: 'There is no track record yet, because none of this publisher’s forecasts has ended.',
     record:
-      '{forecasts, plural, one {The last forecast} other {The last # forecasts}}: true impressions inside the ' +
-      'interval in {inside, number}, median error {error}.',
-    conditions: 'Sessions that satisfy each condition:',
+      'Track record: actual impressions were within the interval in {inside, number} of {forecasts, plural, one {# ' +
+      'forecast} other {# forecasts}}. Median error: {error}.',
+    conditions: 'Sessions that meet each condition:',
     condition: '{condition}: {matching} of {sessions}',
     includes: '{name}: {values}',
     excludes: '{name}, except {values}',
     rule:
       '{rule, select, hours {Scheduled hours} audience {Audiences} conditions {Custom attributes} no_identity {Known ' +
-      'users} loyalty_not_wanted {Requests that accept incentive offers} loyalty_only {Requests for other offers ' +
-      'than incentives} no_creative {Requests that need no image} not_on_offerwall {Ad units} other {{rule}}}',
-    note_no_history: 'There were no sessions in the last 7 days, so nothing can be forecast.',
-    note_short_history: 'There is less than a week of traffic, so the interval is wide.',
+      'users} loyalty_not_wanted {Requests that accept incentive offers} loyalty_only {Requests not limited to ' +
+      'incentive offers} no_creative {Requests that don’t require an image} not_on_offerwall {Ad units other than ' +
+      'the offerwall} other {{rule}}}',
+    note_no_history: 'There were no sessions in the last 7 days, so no forecast is possible.',
+    note_short_history: 'The traffic history is shorter than a week, so the interval is wide.',
     note_nothing_matches: 'No session matches the campaign.',
     note_never_wins: 'Sessions match, but other campaigns take all positions. Check the payout and the priority.',
     note_ended: 'The campaign has ended.',
     note_not_started: 'The campaign starts in more than 30 days.',
     note_budget_spent: 'A budget or cap is used up.',
-    note_budget_limits: 'Budgets or caps limit the delivery.',
-    note_no_offers: 'The campaign has no offers yet. The forecast assumes a typical one.',
-    note_goal_ignored: 'The priority that the goal has over revenue is not part of the forecast.',
+    note_budget_limits: 'Budgets or caps limit delivery.',
+    note_no_offers: 'The campaign has no offers yet. The forecast assumes a typical offer.',
+    note_goal_ignored: 'The forecast does not take into account that the goal has priority over revenue.',
   },
   forms: {
     ideal: 'ideal {length}',
@@ -2903,8 +2906,8 @@ export const en = {
     fill_rate: 'Filled sessions divided by sessions. Not available by offer, campaign or advertiser.',
     impressions: 'How often users saw an offer.',
     reach:
-      'Unique users who saw an offer. A user counts once in each row and once in the total, so rows do not add up. ' +
-      'Impressions without a user ID are left out. The number comes from a sketch, which has no rows to list.',
+      'Unique users who saw an offer. Each user counts once per row and once in the total, so the rows do not add up ' +
+      'to the total. Impressions without a user ID are not included. There is no list of users behind this number.',
     frequency: 'Impressions per unique user.',
     clicks: 'Clicks on offer links.',
     ctr: 'Click-through rate: clicks divided by impressions.',
@@ -3131,10 +3134,10 @@ export const en = {
     databaseSize: 'Database size',
     reports: 'Reports',
     replicaUsed: 'read from the replica',
-    replica_unreachable: 'read from the primary, because the replica does not respond',
+    replica_unreachable: 'read from the primary, because the replica is not responding',
     replica_behind: 'read from the primary, because the replica is too far behind',
     replica_promoted: 'read from the primary, because DATABASE_REPORTS_URL is not a replica',
-    replicaAsOf: 'contains all data up to {time}',
+    replicaAsOf: 'complete up to {time}',
     noWorker: 'no worker running',
     pendingDeliveries: 'Pending deliveries',
     dueNow: 'Due now',
@@ -3244,32 +3247,32 @@ export const en = {
   reach: {
     title: 'Reach and frequency',
     lead: 'Unique users who saw an offer, {days}.',
-    exact: 'Exact number of users.',
-    estimated: 'Estimated number of users, with an error below 2%.',
+    exact: 'The number of users is exact.',
+    estimated: 'The number of users is an estimate with an error below 2%.',
     unknown:
       '{impressions, plural, one {# impression without a user ID is} other {{impressions, number} impressions ' +
       'without a user ID are}} not included.',
-    unknownImpressions: 'Impressions without user ID',
-    notByHour: 'Users are counted by day, so hours have no reach.',
-    notCutOff: 'Today is not over, so reach has no comparison.',
+    unknownImpressions: 'Impressions without a user ID',
+    notByHour: 'Users are counted per day, so reach is not available by hour.',
+    notCutOff: 'Reach is not compared with the earlier period, because today is not over yet.',
     notByAttribute: 'Reach is not available by custom attribute.',
-    notSince: 'Reach is not available for this range, because it began before users were recorded.',
-    noUsers: 'No impression had a user ID.',
+    notSince: 'Reach is not available for this range, because it starts before users were first recorded.',
+    noUsers: 'None of the impressions had a user ID.',
     distribution: 'Users by number of impressions',
     times: '{impressions, plural, one {{text} impression} other {{text} impressions}}',
     impressionsPerUser: 'Impressions per user',
     users: 'Users',
     share: 'Share of reach',
     margin: 'Margin of error',
-    marginHint: 'The true number is within this margin with a probability of 95%.',
-    overlap: 'Overlap of campaigns',
-    overlapOf: 'Other campaigns that users of {campaign} saw',
+    marginHint: 'There is a 95% probability that the true number is within this margin.',
+    overlap: 'Campaign overlap',
+    overlapOf: 'Other campaigns seen by users of {campaign}',
     otherCampaign: 'Other campaign',
-    both: 'Users of both',
-    shareOfFirst: 'Share of the first',
-    shareOfSecond: 'Share of the second',
+    both: 'Users who saw both',
+    shareOfFirst: 'Share of first campaign',
+    shareOfSecond: 'Share of second campaign',
     shareOfThis: 'Share of this campaign',
-    shareOfOther: 'Share of the other',
+    shareOfOther: 'Share of other campaign',
   },
   reasons: {
     property_hour: 'hour',
@@ -3381,7 +3384,7 @@ export const en = {
     cancelled: 'cancelled',
   },
   reports: {
-    asOf: 'Read from a replica of the database. It contains all data up to {time}.',
+    asOf: 'This report comes from a database replica and contains all data up to {time}.',
     convertedTotal: 'Revenue in the reporting currency: {amount}',
     convertedAt: 'Revenue in the reporting currency: {amount} (exchange rates up to {day})',
     notConverted: 'No total in {currency}, because an exchange rate is missing.',

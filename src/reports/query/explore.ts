@@ -46,7 +46,7 @@ export type ExploreQuery = Pick<
   beforeUntilMs: number | null;
   /** Whether to count unique users. They are counted only if sketches can answer the query. */
   hasUsers?: boolean;
-  /** Returns the value whose users a value of `by` belongs to, such as the advertiser of a campaign. */
+  /** Returns the group in which to count the users of a value of `by`, such as the advertiser of a campaign. */
   uniteUsers?: (value: string | number) => string | number;
 };
 

@@ -53,7 +53,7 @@ export const activityQuery = Type.Object(
     os: text('Operating systems, such as ios, separated by commas.'),
     metrics: text(
       'Additional metrics, separated by commas: `reach` and `frequency` add the fields `reach`, `frequency` and ' +
-        '`unknown_impressions`. The names of all other metrics have no effect, because each report contains them.',
+        '`unknown_impressions`. Names of other metrics have no effect, because every report contains these metrics.',
     ),
     format: Type.Optional(
       Type.Unsafe<'json' | 'csv'>({

@@ -58,7 +58,7 @@ export async function reportRoutes(
   });
 }
 
-/** Returns the header of a report that was read from a replica. */
+/** Returns the `perkwire-as-of` header for a report that was read from a replica. */
 export const asOfHeader = (asOf: Date | null): Record<string, string> =>
   asOf === null ? {} : { 'perkwire-as-of': asOf.toISOString() };
 

@@ -32,12 +32,14 @@ const metrics = Type.Object({
   reach: Type.Optional(
     Type.Number({
       description:
-        'Number of unique users with an impression, only with `metrics=reach`. Users do not add up: the totals count ' +
-        'each user once. Exact up to 32,768 users, then an estimate with a standard error of 0.6%.',
+        'Number of unique users with an impression. Only with `metrics=reach`. Does not add up across rows, because ' +
+        'the totals count each user once. Exact up to 32,768 users. Above that, the standard error is 0.6%.',
     }),
   ),
   frequency: Type.Optional(
-    Type.Union([Type.Number(), Type.Null()], { description: 'Impressions per unique user. `null` without users.' }),
+    Type.Union([Type.Number(), Type.Null()], {
+      description: 'Impressions per unique user. `null` if there are no users.',
+    }),
   ),
   unknown_impressions: Type.Optional(
     Type.Number({ description: 'Impressions of sessions without a user ID, which `reach` does not count.' }),
@@ -69,7 +71,7 @@ const activityAnswer = Type.Object({
     as_of: Type.Optional(
       Type.String({
         format: 'date-time',
-        description: 'Time up to which the report contains all data. Only if it was read from a replica.',
+        description: 'Time up to which the report contains all data. Present only if it was read from a replica.',
       }),
     ),
     currency: rowCurrency,

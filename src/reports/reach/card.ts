@@ -23,7 +23,7 @@ const reachPath = '/reports/reach';
 /** Number of campaigns or pairs in the overlap table. */
 const maxOverlaps = 10;
 
-/** Renders a placeholder, which loads the card with unique users later, so that it does not delay the page. */
+/** Renders a placeholder that loads the card with unique users after the page, so that counting does not delay it. */
 export const reachCard = ({ path }: PublisherContext, state: ExplorerState): Html => html`
   <div hx-get="${path(reachPath)}${queryOf(state)}" hx-trigger="load" hx-target="this" hx-select="unset"
     hx-swap="outerHTML"></div>`;
@@ -89,7 +89,7 @@ function tiles(frequency: Frequency): Html {
     <p class="hint">${isExact ? t('reach.exact') : t('reach.estimated')}</p>`;
 }
 
-/** Returns the heading of a number of impressions, such as `1` or `10+`. */
+/** Returns the label for a number of impressions, such as `1` or `10+`. */
 const timesText = (impressions: number): string =>
   impressions === manyImpressions ? `${count(impressions)}+` : count(impressions);
 
@@ -129,7 +129,7 @@ function distribution({ distribution: parts, users: all, isExact }: Frequency): 
     )}`;
 }
 
-/** Renders the users who saw two campaigns. For a single campaign, its share of the users who saw the other one. */
+/** Renders the overlap table: pairs of campaigns, or a single campaign compared with each other campaign. */
 function overlaps({ campaigns, pairs }: Overlap, of: number | null, names: Names): Html {
   const overlapping = pairs.filter(({ users }) => users > 0).slice(0, maxOverlaps);
   if (overlapping.length === 0) return nothing;

@@ -22,10 +22,10 @@ import {
 export const sketchMasks: readonly number[] = [0, 1, 2, 3, 4, 8, 15];
 const allDimensions = 15;
 
-/** Maximum number of pending rows and of their users per transaction, so that a transaction takes a moment only. */
+/** Maximum numbers of pending rows and users per transaction, to keep transactions short. */
 const [maxRows, maxPendingUsers] = [10_000, 20_000];
 
-/** Day and dimensions of a sketch. Dimensions that it does not have are empty or 0. */
+/** Day and dimensions of a sketch. Dimensions that the sketch does not have are empty or 0. */
 export type SketchKey = {
   publisher_id: number;
   grain: number;
@@ -108,7 +108,7 @@ export function addPending(changes: Changes, row: PendingRow): void {
   for (const hash of hashes) addImpressions(change.users, hash, weight);
 }
 
-/** Adds changes of sketches with all dimensions to those of every stored combination of dimensions. */
+/** Adds the changes of sketches with all dimensions to the sketches of every stored combination of dimensions. */
 export function addToAllMasks(changes: Changes, added: Changes): void {
   for (const { key, campaignId, impressions, unknown, users } of added.values())
     for (const mask of sketchMasks) {
@@ -119,7 +119,7 @@ export function addToAllMasks(changes: Changes, added: Changes): void {
     }
 }
 
-/** Returns the changes of a sketch, which are empty at first. */
+/** Returns the changes of a sketch, and creates them if there are none yet. */
 export const changeOf = (changes: Changes, key: SketchKey, campaignId: number): Change =>
   getOrInsert(changes, textOf(key), () => ({ key, campaignId, impressions: 0, unknown: 0, users: createSketch() }));
 

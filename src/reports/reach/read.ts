@@ -45,9 +45,9 @@ const canUseSketches = ({ groupBy, customValues, otherCustom = [], buckets, aggr
   !groupBy.includes('custom');
 
 /**
- * Returns the source that counts the users of a query. Sketches exist for days of the publisher's time zone, without
- * custom attributes, and since the first release with sketches. Everything else is counted from raw rows, as long as
- * they are stored.
+ * Returns the source from which to count the users of a query. Sketches exist since the first release with sketches,
+ * for days in the publisher's time zone, without custom attributes. Everything else is counted from raw rows, as long
+ * as they are stored.
  */
 export async function userSourceOf(
   executor: Executor,
@@ -88,7 +88,7 @@ export async function countUsersOf(
   return { groups: new Map([...groups].map(([key, users]) => [key, userCountOf(users)])), total: userCountOf(total) };
 }
 
-/** Users in memory, with the number of impressions of all users. */
+/** Users in memory, with their total number of impressions. */
 export type Users = { sketch: Sketch; impressions: number; unknown: number };
 
 export const userCountOf = ({ sketch, impressions, unknown }: Users): UserCount => ({
@@ -101,8 +101,8 @@ export const userCountOf = ({ sketch, impressions, unknown }: Users): UserCount 
 /** Maximum size of the sketches that a report reads, in bytes. */
 const maxBytes = 64_000_000;
 /**
- * Number of users to read for each group, as a multiple of `maxUsers`. If users return on fewer days than this, a
- * union of many days is as exact as a single day.
+ * Number of users to read for each group, as a multiple of `maxUsers`. As long as users return on fewer days than this
+ * factor, a union of many days is as exact as a single day.
  */
 const readFactor = 8;
 
@@ -110,7 +110,7 @@ type SketchRow = Record<string, unknown> & { start_s: number; impressions: strin
 
 export type ReadOptions = {
   grouping: Grouping;
-  /** Returns the group to which the users of a group are added. Defaults to the same one. */
+  /** Returns the group to which the users of a group are added. Defaults to the group itself. */
   unite?: (value: string | number) => string | number;
 };
 
@@ -177,7 +177,7 @@ function maskOf({ groupBy, filters }: ActivityQuery): number {
 
 type Reading = { range: TimeRange; grouping: Grouping };
 
-/** Reads the sketches, as far as the groups need them. */
+/** Reads as much of each sketch as the groups need. */
 async function readSketches(
   executor: Executor,
   query: ActivityQuery,
@@ -215,7 +215,7 @@ cut as (
   return rows;
 }
 
-/** Maximum number of impressions that are not in sketches yet. There are only more if no worker has run for long. */
+/** Maximum number of impressions that are not in sketches yet. It is exceeded only if no worker has run for a while. */
 const maxPending = 1_000_000;
 
 /** Reads the users that are not in sketches yet. */

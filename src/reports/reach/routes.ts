@@ -29,16 +29,16 @@ const querystring = <Own extends object>(own: Own) =>
 
 const range = { from: Type.String({ format: 'date' }), to: Type.String({ format: 'date' }) };
 const margin = Type.Integer({
-  description: 'The true number is within this margin with a probability of 95%. 0 if the number is exact.',
+  description: 'Margin of error: the true number is within it with 95% probability. 0 if the number is exact.',
 });
-const exact = Type.Boolean({ description: 'Whether the number of users is exact rather than an estimate.' });
+const exact = Type.Boolean({ description: 'Whether the number of users is exact. Otherwise, it is an estimate.' });
 
 const frequencySchema = {
   operationId: 'reportFrequency',
   summary: 'Get the frequency distribution',
   description:
-    'Counts unique users by their number of impressions in a range of days. The range must begin after the first ' +
-    'release with unique users was installed, and must not be filtered by a custom attribute.',
+    'Counts unique users by their number of impressions in a range of days. The range must start after unique users ' +
+    'were first recorded. Filters on custom attributes are not supported.',
   tags: ['Reports'],
   querystring: querystring({}),
   response: {
@@ -55,7 +55,7 @@ const frequencySchema = {
           Type.Object(
             {
               impressions: Type.Integer({
-                description: `Impressions per user. ${manyImpressions} stands for more, too.`,
+                description: `Impressions per user. ${manyImpressions} means ${manyImpressions} or more.`,
               }),
               users: Type.Integer(),
               margin,
@@ -75,8 +75,8 @@ const overlapSchema = {
   operationId: 'reportOverlap',
   summary: 'Get the overlap of campaigns',
   description:
-    'Counts the unique users who saw two campaigns in a range of days, for each pair of campaigns. Compares the ' +
-    'campaigns with the most users, or those in `campaign`.',
+    'Counts, for each pair of campaigns, the unique users who saw both in a range of days. Compares the campaigns in ' +
+    '`campaign`, or else the campaigns with the most users.',
   tags: ['Reports'],
   querystring: querystring({
     limit: integerParameter(

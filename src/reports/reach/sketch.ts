@@ -1,19 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
 
 /*
- * A sketch holds a sample of users with the number of their impressions. Users are sampled by hash: the sketch contains
- * all users whose hash is below its limit. Up to `maxUsers` users the limit is the highest one, so the sketch is exact.
- * Beyond that, the limit falls to the next hash. This is the k-minimum-values method, as in the theta sketches of
- * Apache DataSketches. Its relative standard error is 1 / sqrt(maxUsers), or 0.6%.
+ * A sketch contains a sample of users with their numbers of impressions. Users are sampled by hash: the sketch contains
+ * all users whose hash is below its limit. With up to `maxUsers` users, the limit is the maximum, so the sketch is
+ * exact. With more users, the limit is lowered to the next hash. This is the k-minimum-values method, as in the theta
+ * sketches of Apache DataSketches. Its relative standard error is 1 / sqrt(maxUsers), or 0.6%.
  *
- * Impressions of a user in the sample are never lost, because the limit only falls. Sketches can therefore be merged in
- * any order, and impressions can be subtracted again. A user without impressions is no longer in the sketch.
+ * The limit never rises, so a user in the sample has been in it from the start, with all impressions. Sketches can
+ * therefore be merged in any order, and impressions can be subtracted. A user whose impressions reach 0 is removed.
  */
 
 /** Maximum number of users in a sketch. */
 export const maxUsers = 32_768;
 
-/** Number of bytes of a user's hash, and of the number of impressions. */
+/** Sizes of a user's hash and of the number of impressions, in bytes. */
 const [hashBytes, countBytes] = [5, 3];
 const entryBytes = hashBytes + countBytes;
 /** Length of the header: the version of the format, and the limit. */
@@ -39,11 +39,11 @@ export const createSketch = (): Sketch => ({ limit: hashRange, trimmedTo: hashRa
 export const hashOfKey = (userKey: string): number => Number.parseInt(userKey.slice(-2 * hashBytes), 16);
 
 /**
- * Number of bytes of sketches after which to let other work run. Reading or writing them takes one or two milliseconds.
+ * Number of sketch bytes after which to yield to other work. Reading or writing them takes one or two milliseconds.
  */
 const bytesPerTurn = 65_536;
 
-/** Returns a function that lets other work run each time when enough bytes of sketches were processed. */
+/** Returns a function that yields to other work whenever enough sketch bytes have been processed. */
 export function createPauses(): (bytes: number) => Promise<void> | null {
   let sinceLast = 0;
   return (bytes) => {
@@ -76,13 +76,13 @@ function trim(sketch: Sketch): void {
   sketch.trimmedTo = sketch.limit;
 }
 
-/** SQL for the first bytes of an encoded sketch, which contain a given number of users. */
+/** SQL for the beginning of an encoded sketch, up to a given number of users. */
 export const firstUsersSql = (sketch: string, users: string): string =>
   `substring(${sketch} from 1 for ${headBytes} + ${entryBytes} * least(${maxUsers}, ${users})::integer)`;
 
 /**
  * Adds the users of an encoded sketch.
- * @param size length of the whole sketch, of which `bytes` are the first ones; these are a sketch with a lower limit
+ * @param size length of the whole sketch. `bytes` may be only its beginning, which is a sketch with a lower limit.
  */
 export function mergeEncoded(sketch: Sketch, bytes: Buffer, size: number = bytes.length): void {
   if (bytes[0] !== version) throw new Error(`unknown version of a sketch: ${bytes[0]}`);

@@ -9,10 +9,10 @@ import { type Sketch, shareOf, usersOf } from './sketch.ts';
 /** Estimated number of users. The true number is within `margin` with a probability of 95%. */
 type Estimate = { users: number; margin: number };
 
-/** Users by their number of impressions. The last number also stands for all higher ones. */
+/** Users by their number of impressions. The last entry also counts users with more impressions. */
 export type Frequency = UserCount & { distribution: readonly (Estimate & { impressions: number })[] };
 
-/** Number from which on users are counted together. */
+/** Number of impressions from which users are counted together. */
 export const manyImpressions = 10;
 
 /** Users of a campaign, and users of two campaigns. */
@@ -24,7 +24,7 @@ export type Overlap = {
 /** Width of the 95% interval, in standard errors. */
 const z = 1.96;
 
-/** Estimates the number of users of whom a sample contains `count`, at a share of all users from 0 to 1. */
+/** Estimates a number of users from the `count` in a sample that contains a share of all users, from 0 to 1. */
 const estimateOf = (count: number, share: number): Estimate => ({
   users: Math.round(count / share),
   margin: Math.ceil((z * Math.sqrt(count * (1 - share))) / share),
@@ -94,7 +94,7 @@ export async function countOverlap(
 
 const campaignOf = (key: string): number => (JSON.parse(key) as [null, number])[1];
 
-/** Estimates the number of users in two sketches. Below the lower limit, both samples contain all of their users. */
+/** Estimates the number of users in both sketches. Below the lower limit, each sample contains all of its users. */
 function usersOfBoth(a: Sketch, b: Sketch): Estimate {
   const [few, many] = a.impressionsOf.size < b.impressionsOf.size ? [a, b] : [b, a];
   const limit = Math.min(a.limit, b.limit);

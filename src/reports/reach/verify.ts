@@ -24,8 +24,8 @@ const inDays = `bucket >= greatest($1::date::timestamp at time zone 'UTC', (sele
 type StoredRow = SketchKey & Record<'known' | 'unknown', string> & { campaign_id: number; sketch: Buffer };
 
 /**
- * Compares the sketches of a range of UTC days with sketches that are computed from the raw rows. A sketch equals them
- * if it contains the same users with the same impressions, as far as both samples reach.
+ * Compares the sketches of a range of UTC days with sketches computed from the raw rows. Two sketches are equal if,
+ * below the lower of their limits, they contain the same users with the same impressions.
  * @param eventsSql common table expressions with the events of the days as `zoned_events`
  */
 export async function verifyReach(
@@ -94,7 +94,7 @@ function differenceOf(stored: Change | undefined, computed: Change | undefined):
   return [{ rollup: `reach ${texts.join(' ')}`, differences }];
 }
 
-/** Returns the number of users below both limits that are missing in one sketch or have other impressions. */
+/** Returns the number of users below both limits that one sketch lacks or for whom the impressions differ. */
 function wrongUsersOf(stored: Sketch | undefined, computed: Sketch | undefined): number {
   const [a, b] = [stored, computed].map((sketch) => sketch && usersOf(sketch));
   const limit = Math.min(stored?.limit ?? Number.POSITIVE_INFINITY, computed?.limit ?? Number.POSITIVE_INFINITY);

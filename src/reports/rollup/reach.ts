@@ -1,6 +1,6 @@
 /*
- * Users of impressions, as common table expressions of the rollup statement (`statement.ts`). The rollup only appends
- * them, because a sketch of many users takes up to 262 kB and would be rewritten by each rollup.
+ * Common table expressions of the rollup statement (`statement.ts`) for the users of impressions. The rollup only
+ * appends users, because updating the sketches would rewrite up to 262 kB per sketch in every rollup.
  */
 
 /** SQL for the users of a group of events. */
@@ -19,7 +19,7 @@ reach_written as (
   from zoned_events where kind = 'impression'
 )`;
 
-/* Turns the users of impressions into unknown users, when they are erased. */
+/* Turns the users of impressions into unknown users when the users are erased. */
 export const reachErasedCte = `
 reach_erased as (
   insert into reach_pending (${pendingColumns})

@@ -10,8 +10,8 @@ const waitS = 20;
 const retryMs = 1000;
 
 /**
- * Prints events, one JSON object per line, and acknowledges those of a call after they were printed. If the service is
- * unreachable while the command follows, the call is repeated.
+ * Prints events, one JSON object per line. Each call acknowledges the events of the previous call, after they were
+ * printed. With `--follow`, calls are repeated while the service is unreachable.
  */
 export const pullEvents: Run = async (call) => {
   const { options, out, signal } = call;
@@ -47,7 +47,7 @@ export const pullEvents: Run = async (call) => {
     after = cursor ?? undefined;
     if (events.length === 0 && !follows) return exitCodes.ok;
   }
-  // The events of the last call were printed, so they are acknowledged although the command was stopped.
+  // The command was stopped, but the events of the last call were printed, so acknowledge them.
   if (after !== undefined) await api.call('GET', path, { query: { ...query, after, limit: 1 } }).catch(() => {});
   return exitCodes.ok;
 };

@@ -3,7 +3,7 @@ import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { SendRequest } from '../dispatcher/send/result.ts';
 import { networkUrl } from './kinds.ts';
 
-/** Message for a service of AWS, or for one with the same API. */
+/** Message for an AWS service, or for a service with the same API. */
 type AwsMessage = {
   url: URL;
   /** Webhook ID. */
@@ -23,12 +23,12 @@ type AwsCall = {
   service: string;
 };
 
-/** Maximum number of attributes of a message in SQS. */
+/** Maximum number of attributes of an SQS message. */
 const maxAttributes = 10;
-/** Headers of a delivery that come first if there are too many. */
+/** Delivery headers to keep if there are more headers than SQS allows. */
 const mainHeaders = ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'perkwire-event', 'content-type'];
 
-/** Builds the signed HTTP request that passes a message to SQS, EventBridge or S3. */
+/** Builds the signed HTTP request that sends a message to SQS, EventBridge or S3. */
 export async function awsRequest(message: AwsMessage): Promise<Omit<SendRequest, 'deadlineMs' | 'signal'>> {
   const call = callOf(message);
   const query = message.url.searchParams;
@@ -88,7 +88,7 @@ function sqsMessage(base: string, { url, id, orderKey, headers, body }: AwsMessa
 
 const rankOf = (name: string): number => (mainHeaders.includes(name) ? mainHeaders.indexOf(name) : mainHeaders.length);
 
-/** Builds an event for EventBridge. Its detail has the payload as an object, so that rules can match fields. */
+/** Builds an EventBridge event. Its detail contains the payload as an object, so that rules can match its fields. */
 const putEvents = ({ url, event, headers, body }: AwsMessage) => ({
   Entries: [
     {
@@ -110,7 +110,7 @@ function asJson(text: string): string {
   }
 }
 
-/** Returns the key of a delivery's object. It is the same for all attempts, so that a repeated attempt adds none. */
+/** Returns the key of a delivery's object. It is the same for all attempts, so that a retry overwrites the object. */
 function objectKey(webhookId: string): string {
   const hex = webhookId.replace(/^msg_/, '');
   const day = new Date(timeOfUuid7(`${hex.slice(0, 8)}-${hex.slice(8)}`)).toISOString().slice(0, 10);
@@ -118,8 +118,8 @@ function objectKey(webhookId: string): string {
 }
 
 /**
- * Returns the status of the only event in a response of EventBridge, which responds with 200 even if it refused the
- * event.
+ * Returns the status of the only event in an EventBridge response. EventBridge responds with 200 even if it rejected
+ * the event.
  */
 export function eventBridgeStatus(body: Buffer): number {
   let parsed: unknown;

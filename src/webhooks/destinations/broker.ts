@@ -1,10 +1,10 @@
 import type { ResolvedAddress } from '../dispatcher/send/resolver.ts';
 import { type Failure, type FetchResponse, maxKeptBytes } from '../dispatcher/send/result.ts';
 
-/** BrokerAnswer of a broker, with the HTTP status that describes it best. */
+/** Response of a broker, with the HTTP status that describes it best. */
 export type BrokerAnswer = FetchResponse | Failure;
 
-/** Server of a broker, with its vetted addresses. */
+/** Broker server, with the addresses to which connections are allowed. */
 export type BrokerServer = {
   /** URL of the destination. */
   url: URL;
@@ -37,7 +37,7 @@ export type BrokerClient = {
   close: () => Promise<void>;
 };
 
-/** Creates the answer of a broker that does not use HTTP. */
+/** Creates the response of a broker that does not use HTTP. */
 export const answerOf = (status: number, text: string): FetchResponse => ({
   kind: 'response',
   status,

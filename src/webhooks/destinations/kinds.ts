@@ -2,16 +2,16 @@
 export const destinationKinds = ['pull', 'nats', 'sqs', 'eventbridge', 's3'] as const;
 export type DestinationKind = (typeof destinationKinds)[number];
 
-/** URL of all endpoints whose events are pulled. */
+/** Placeholder URL of pull endpoints. */
 export const pullUrl = 'pull://consumer';
 
-/** Returns the kind of an endpoint with this URL. */
+/** Returns the destination kind of an endpoint with this URL. */
 export function kindOf(url: string): DestinationKind | 'http' {
   const scheme = url.slice(0, Math.max(0, url.indexOf(':')));
   return destinationKinds.find((kind) => kind === scheme) ?? 'http';
 }
 
-/** Returns the HTTP form of a destination's URL, to which the rules for webhook URLs apply. */
+/** Converts a destination's URL to an HTTP URL, so that the rules for webhook URLs can be applied. */
 export function networkUrl(url: URL): URL {
   const scheme = url.searchParams.get('tls') === 'false' ? 'http' : 'https';
   return new URL(`${scheme}://${url.host}/`);

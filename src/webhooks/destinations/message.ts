@@ -10,11 +10,11 @@ type Source = {
   payload: Buffer;
   /** Decrypted headers of the endpoint, which include the secrets of its destination. */
   headers: Readonly<Record<string, string>>;
-  /** ID of an endpoint with strict order, or null without it. */
+  /** Endpoint ID if the endpoint has strict order, otherwise null. */
   strictEndpointId: number | null;
 };
 
-/** Returns the part of a request that destinations other than HTTP use, or an empty object for HTTP. */
+/** Returns the part of a request that only non-HTTP destinations use, or an empty object for HTTP. */
 export function destinationPart(source: Source): { destination?: DestinationPart } {
   if (kindOf(source.url) === 'http') return {};
   const id = `msg_${source.deliveryId.replaceAll('-', '')}`;
@@ -22,8 +22,8 @@ export function destinationPart(source: Source): { destination?: DestinationPart
 }
 
 /**
- * Returns the key of the deliveries that a broker must keep in order: all of the endpoint's if it has strict order, and
- * otherwise those of the same session. Deliveries without a session have no order.
+ * Returns the order key of a delivery. A broker must keep deliveries with the same key in order: all deliveries of an
+ * endpoint with strict order, otherwise those of the same session. Deliveries without a session have no order.
  */
 function orderKeyOf({ strictEndpointId, payload }: Source, id: string): string {
   if (strictEndpointId !== null) return `endpoint-${strictEndpointId}`;

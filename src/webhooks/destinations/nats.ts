@@ -6,9 +6,9 @@ import { answerOf, type BrokerAnswer, type BrokerClient, type BrokerMessage, typ
 type Nats = typeof import('@nats-io/jetstream') & typeof import('@nats-io/transport-node');
 
 /**
- * Connects to a NATS server and publishes to JetStream. The message ID is the webhook ID, so that a stream drops
- * repeated messages within its window for duplicates. Only the vetted addresses are used: addresses that the server
- * announces for its cluster are ignored, and a lost connection is not reopened.
+ * Connects to a NATS server and publishes to JetStream. The message ID is the webhook ID, so that the stream drops
+ * duplicates within its duplicate window. Connects only to vetted addresses: it ignores addresses that the server
+ * announces for its cluster, and does not reopen a lost connection.
  */
 export async function connectToNats(server: BrokerServer): Promise<BrokerClient> {
   const nats: Nats = { ...(await import('@nats-io/transport-node')), ...(await import('@nats-io/jetstream')) };
@@ -29,7 +29,7 @@ function optionsOf({ url, addresses, isTls, secrets, timeoutMs }: BrokerServer, 
   const isName = addresses[0]?.address !== url.hostname.replace(/^\[|\]$/g, '');
   return {
     servers: addresses.map(({ address, family }) => `${family === 6 ? `[${address}]` : address}:${port}`),
-    // The connection goes to an address, so the name in the certificate must be set.
+    // The connection goes to an IP address, so set the name that the certificate must contain.
     tls: isTls ? { ...(isName && { servername: url.hostname }) } : null,
     ...(credentials !== undefined && {
       authenticator: nats.credsAuthenticator(new TextEncoder().encode(credentials)),
@@ -59,7 +59,7 @@ async function publish(
   return answerOf(200, JSON.stringify({ stream, seq, duplicate }));
 }
 
-/** Returns the answer of the server that an error of the client stands for. */
+/** Converts an error of the NATS client into the response to log. */
 export function answerOfNatsError(error: unknown): BrokerAnswer {
   const { name, message, cause } = error as Error;
   const text = `${name} ${message} ${cause instanceof Error ? cause.message : ''}`;
@@ -68,7 +68,7 @@ export function answerOfNatsError(error: unknown): BrokerAnswer {
     return answerOf(isForbidden ? 403 : 401, message);
   }
   if (/no responders|jetstream is not enabled|JetStreamNotEnabled/i.test(text))
-    return answerOf(404, 'No stream takes messages of this subject.');
+    return answerOf(404, 'No stream accepts messages for this subject.');
   if (name === 'TimeoutError') return fail('timeout', 'the server did not acknowledge the message in time');
   if (name === 'JetStreamApiError' || name === 'JetStreamError') return answerOf(503, message);
   if (/refused|EHOSTUNREACH|ENETUNREACH/i.test(text)) return fail('connect', 'the server refused the connection');

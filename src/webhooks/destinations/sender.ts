@@ -17,9 +17,9 @@ const idleMs = minuteMs;
 type DestinationRequest = SendRequest & { destination: NonNullable<SendRequest['destination']> };
 
 /**
- * Extends a sender to the destinations other than HTTP. Services of AWS are called through the sender. For brokers, the
- * server's addresses are vetted before each message, and a connection is reused only as long as neither the addresses
- * nor the settings change.
+ * Extends a sender with non-HTTP destinations. AWS services are called through the original sender. For brokers, the
+ * server's addresses are vetted before each message, and a connection is reused only as long as its addresses and
+ * settings stay the same.
  */
 export function withDestinations(http: Sender, options: SenderOptions): Sender {
   const { allowNets, lookup = createLookup(), now = () => performance.now() } = options;
@@ -51,7 +51,7 @@ export function withDestinations(http: Sender, options: SenderOptions): Sender {
     const { reached, clear } = startDeadline(request, stop.signal);
     const answered = publish(request, timing, startMs).catch(answerOfNatsError);
     const answer = await Promise.race([reached, answered]).finally(clear);
-    // A connection whose server does not respond would make the next message wait, too.
+    // Close the connection: if the server does not respond, the next message would also wait.
     if (answer.kind === 'error' && answer.class !== 'local') clients.drop(request);
     if (answer.kind === 'blocked') return answer;
     timing.totalMs = now() - startMs;
@@ -137,7 +137,7 @@ function createClients() {
   };
 }
 
-/** Starts the deadline of a message. It also ends if the signal of the request or of the sender fires. */
+/** Starts the deadline of a message. It expires early if the signal of the request or the sender fires. */
 function startDeadline({ deadlineMs, signal }: SendRequest, stopped: AbortSignal) {
   const { promise: reached, resolve } = promiseOf<Failure>();
   const cancel = (): void => resolve(fail('local', 'the call was cancelled'));

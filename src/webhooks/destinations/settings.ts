@@ -9,15 +9,15 @@ import { refusals, type UrlRules } from '../url-rules.ts';
 import { type DestinationKind, kindOf, networkUrl, pullUrl } from './kinds.ts';
 
 /*
- * A destination is stored in the columns that each endpoint already has. Its settings form the URL, such as
- * `nats://broker.example:4222/orders`, so that the log, the audit and the health of an endpoint follow every change.
+ * A destination is stored in the existing columns of an endpoint. Its settings are encoded in the URL, such as
+ * `nats://broker.example:4222/orders`, so that the delivery log, the audit log and endpoint health notice every change.
  * Its secrets are encrypted like custom headers, under names that no header can have.
  */
 
 /** Settings of a destination by name, without its secrets. */
 export type Settings = Readonly<Record<string, string | boolean>>;
 
-/** Names of the secrets, each with the kind of destination that uses it. */
+/** Destination kind that uses each secret, by the name of the secret. */
 export const secretNames = ['password', 'token', 'credentials', 'secret_access_key'] as const;
 type SecretName = (typeof secretNames)[number];
 
@@ -33,7 +33,7 @@ const patterns = {
 type Named = keyof typeof patterns;
 
 type Kind = {
-  /** Settings that must be set, in addition to the secrets. */
+  /** Required settings, not including the secrets. */
   required: readonly string[];
   optional: readonly string[];
   secrets: readonly SecretName[];
@@ -105,8 +105,8 @@ export type DestinationInput = { kind: DestinationKind | 'http' } & {
 };
 
 /**
- * Reads a destination in a request body. Omitted or null secrets keep their stored value as long as the server and the
- * user stay the same, so that nobody can have them sent to another server.
+ * Reads a destination in a request body. Omitted or null secrets keep their stored value, unless the server or the user
+ * changes. Otherwise, someone could change the server to one of their own and receive the secrets.
  * @throws AppError `invalid_endpoint` with the invalid settings
  */
 export function readDestination(
@@ -122,7 +122,7 @@ export function readDestination(
   return { url, headers: sealHeaders(box, headersOf(secrets)) };
 }
 
-/** Server and user of a destination. Its secrets are valid only for these. */
+/** Server and user of a destination. Stored secrets may be sent only to this server, for this user. */
 function identityOf(text: string): string {
   const url = new URL(text);
   const { searchParams: query } = url;
@@ -179,7 +179,7 @@ function urlOf(kind: DestinationKind, input: DestinationInput, rules: UrlRules):
   return url.href;
 }
 
-/** Returns the server of a destination as an HTTP URL, the path on it, and the name of the setting it is from. */
+/** Returns the server of a destination as an HTTP URL, the path, and the name of the setting that has the server. */
 function serverOf(kind: Exclude<DestinationKind, 'pull'>, input: DestinationInput, text: (name: string) => string) {
   const bare = (name: string, value: string): string => {
     const url = parseUrl(value);
@@ -210,7 +210,7 @@ function serverOf(kind: Exclude<DestinationKind, 'pull'>, input: DestinationInpu
   }
 }
 
-/** Returns the host and port in an HTTP URL, including a default port that was written out. */
+/** Returns the host and port of an HTTP URL. Keeps an explicit default port, which `URL` would drop. */
 const hostIn = (base: string): string => /^https?:\/\/([^/?#]+)/.exec(base)?.[1] ?? '';
 
 const invalid = (name: string, message: Problem): AppError =>
@@ -229,7 +229,7 @@ export const destinationSecrets = (headers: Readonly<Record<string, string>>): R
     ),
   );
 
-/** Whether a stored header is a custom header, as opposed to a secret of a destination. */
+/** Whether a stored header is a custom header rather than a destination secret. */
 export const isCustomHeader = (name: string): boolean => !name.startsWith(secretPrefix);
 
 /** Returns the destination of an endpoint in API format. Secrets are null if they are set, and omitted otherwise. */

@@ -22,8 +22,8 @@ export type Leases = {
 };
 
 /**
- * Returns SQL that logs attempts whose outcome is unknown. An attempt is stored with its outcome, so one that ends
- * without an outcome is stored when its lease ends.
+ * Returns SQL that logs interrupted attempts. Other attempts are logged with their outcome. An interrupted attempt has
+ * none, so it is logged when its lease ends.
  * @param leases SQL for rows of `delivery_queue` as they were when they were leased
  */
 export const logInterrupted = (leases: string): string => `

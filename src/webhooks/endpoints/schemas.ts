@@ -117,37 +117,37 @@ const settings = {
 const secretSchema = (description: string) => Type.Optional(orNull(Type.String({ description })));
 const settingSchema = (description: string) => Type.Optional(Type.String({ maxLength: 1000, description }));
 
-/** Settings of a destination. The kind determines which of them are used (destinations/settings.ts). */
+/** Settings of all kinds of destinations. Each kind uses only some of them (destinations/settings.ts). */
 const destinationSettings = {
   address: settingSchema('`nats`: host and port of the server, such as `nats.example.com:4222`.'),
   subject: settingSchema('`nats`: subject of a JetStream stream.'),
   tls: Type.Optional(Type.Boolean({ description: '`nats`: whether to require TLS. Defaults to `true`.' })),
   user: settingSchema('`nats`: user name.'),
-  queue_url: settingSchema('`sqs`: URL of the queue. If it ends in `.fifo`, messages keep their order.'),
+  queue_url: settingSchema('`sqs`: URL of the queue. If it ends in `.fifo`, messages stay in order.'),
   bus: settingSchema('`eventbridge`: name of the event bus.'),
   bucket: settingSchema('`s3`: name of the bucket.'),
   prefix: settingSchema('`s3`: prefix of the object keys.'),
   region: settingSchema('`sqs`, `eventbridge`, `s3`: region, such as `eu-central-1`.'),
-  service_url: settingSchema('`eventbridge`, `s3`: URL of a compatible service. Defaults to AWS.'),
-  access_key_id: settingSchema('`sqs`, `eventbridge`, `s3`: id of the access key.'),
+  service_url: settingSchema('`eventbridge`, `s3`: URL of an AWS-compatible service. Defaults to AWS.'),
+  access_key_id: settingSchema('`sqs`, `eventbridge`, `s3`: access key ID.'),
 };
 
 const destinationSchema = Type.Object(
   {
     kind: Type.Union([Type.Literal('http'), ...destinationKinds.map((kind) => Type.Literal(kind))], {
-      description: 'Kind of the destination. It cannot be changed later.',
+      description: 'Kind of destination. You cannot change it later.',
     }),
     ...destinationSettings,
     password: secretSchema('`nats`: password of the user.'),
-    token: secretSchema('`nats`: token.'),
+    token: secretSchema('`nats`: authentication token.'),
     credentials: secretSchema('`nats`: contents of a credentials file.'),
-    secret_access_key: secretSchema('`sqs`, `eventbridge`, `s3`: secret of the access key.'),
+    secret_access_key: secretSchema('`sqs`, `eventbridge`, `s3`: secret access key.'),
   },
   {
     title: 'WebhookDestinationInput',
     description:
-      'Where the endpoint sends its events, instead of to `url`. Secrets are not returned. Omitted secrets keep ' +
-      'their stored value, unless the server or the user changes.',
+      'Destination of the events, instead of `url`. Secrets are never returned. Omitted secrets keep their stored ' +
+      'values, unless the server or the user changes.',
     ...strict,
   },
 );
@@ -160,7 +160,7 @@ const destinationView = Type.Object(
       secretNames.map((name) => [name, Type.Optional(Type.Null({ description: 'Set, but not returned.' }))]),
     ),
   },
-  { title: 'WebhookDestination', description: 'Where the endpoint sends its events. `http`: to `url`.' },
+  { title: 'WebhookDestination', description: 'Destination of the events. For `http`, this is the `url`.' },
 );
 
 const optionalFields = {

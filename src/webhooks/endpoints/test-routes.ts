@@ -78,7 +78,7 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps 
 }
 
 /**
- * Reads the URL or the destination to test from the request body, or else from the saved settings.
+ * Reads the URL or destination to test from the request body, or from the saved settings if the body has neither.
  * @throws AppError `endpoint_not_found` if there is none; `invalid_endpoint` if it cannot be used
  */
 export function readTarget(
@@ -124,7 +124,7 @@ function targetOf(
   };
 }
 
-/** Whether headers that were saved for one URL may be sent to another. */
+/** Whether the headers saved for one URL may also be sent to another. */
 const isSameTarget = (url: string, saved: string): boolean =>
   kindOf(url) === 'http' ? new URL(url).origin === new URL(saved).origin : url === saved;
 

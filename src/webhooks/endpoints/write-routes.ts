@@ -58,8 +58,8 @@ function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules:
         operationId: 'createWebhookEndpoint',
         summary: 'Create a webhook endpoint',
         description:
-          'Requires a `url`, or a `destination` of another kind. Returns the signing secret, which is shown only in ' +
-          'this response.',
+          'Requires a `url` or a non-HTTP `destination`. Returns the signing secret, which is included only in this ' +
+          'response.',
         tags,
         querystring,
         headers: idempotencyKey,

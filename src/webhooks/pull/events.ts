@@ -8,29 +8,29 @@ import { claimedColumns, claimedOf, type WholeRow } from '../dispatcher/claim/cl
 import type { Claimed, Standing } from '../dispatcher/claim/claimed.ts';
 
 /*
- * Consumers pull the events of an endpoint that no worker calls (docs/guides/destinations.md#pull). An event gets its
- * position when it is handed out for the first time, under the lock of the endpoint's cursor. Positions follow the
- * order in which events became visible: an event of a slow transaction gets a later position and is never skipped. An
- * event stays in the queue until a call acknowledges its position.
+ * Workers never call a pull endpoint. Instead, consumers pull its events (docs/guides/destinations.md#pull). An event
+ * gets its position when it is first returned, under the lock of the endpoint's cursor. Positions thus follow the order
+ * in which events became visible: an event of a slow transaction gets a later position, and is never skipped. An event
+ * stays in the queue until a call acknowledges its position.
  */
 
 /** Maximum number of events per call. */
 export const maxPulled = 500;
-/** Size of the payloads from which a page takes no more events, in bytes. */
+/** Total size of payloads at which a page is full, in bytes. */
 const maxPageBytes = 4_000_000;
 
-/** Makes a new endpoint one whose events are pulled. */
+/** Turns a new endpoint into a pull endpoint. */
 export async function startPull(executor: Executor, endpointId: number): Promise<void> {
   await executor.query('update webhook_endpoints set is_listener = true where id = $1', [endpointId]);
   await executor.query('insert into pull_cursors (endpoint_id) values ($1) on conflict do nothing', [endpointId]);
 }
 
-/** Event that was handed out, with its position. */
+/** Returned event, with its position. */
 export type PulledEvent = { claimed: Claimed; position: number };
 
 /**
- * Events of a page, and the number of events that the call acknowledged. `isStale` is whether the health of the
- * endpoint must be updated.
+ * Page of events, with the number of events that the call acknowledged. `isStale` tells whether the endpoint's health
+ * must be updated.
  */
 export type PulledPage = { events: PulledEvent[]; acknowledged: number; isStale: boolean };
 
@@ -120,8 +120,8 @@ const advance = (executor: Executor, endpointId: number, position: number) =>
   ]);
 
 /**
- * Gives positions to the next events until the page is full, and starts an attempt for each. Rows that are locked are
- * being removed. They get a position in the next call if they remain.
+ * Assigns positions to the next events until the page is full, and starts an attempt for each. Skips locked rows,
+ * because they are being removed. If they remain after all, the next call assigns their positions.
  */
 async function handOut(executor: Executor, endpointId: number, limit: number): Promise<void> {
   const inLane = (lane: string): string => `(select delivery_id, due_at, position from delivery_queue
@@ -158,7 +158,7 @@ async function handOut(executor: Executor, endpointId: number, limit: number): P
 
 type PulledRow = WholeRow & { endpoint_id: number; standing: Standing; room: number; pull_position: number };
 
-/** Reads the events that were handed out and not acknowledged, in order, up to the maximum size of a page. */
+/** Reads the events that were returned but not acknowledged, in order, up to the maximum size of a page. */
 async function readHandedOut(executor: Executor, endpointId: number, limit: number): Promise<PulledEvent[]> {
   const { rows } = await executor.query<PulledRow>(
     `select * from (
@@ -177,7 +177,7 @@ async function readHandedOut(executor: Executor, endpointId: number, limit: numb
   return rows.map((row) => ({ claimed: claimedOf(row), position: row.pull_position }));
 }
 
-/** Returns the IDs of a publisher's endpoints whose events are pulled. */
+/** Returns the IDs of a publisher's pull endpoints. */
 export async function pullEndpointIds(executor: Executor, publisherId: number): Promise<number[]> {
   const { rows } = await executor.query<{ id: number }>(
     `select id from webhook_endpoints

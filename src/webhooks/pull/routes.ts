@@ -38,7 +38,7 @@ type PullDeps = {
   logger: Logger;
   activity: EndpointActivity;
   dispatcherMetrics: DispatcherMetrics;
-  /** Creates a function that checks whether the API key of a waiting call may still read. */
+  /** Creates a function that checks whether the API key of a waiting call is still allowed to read events. */
   checkKey: (request: FastifyRequest) => () => boolean;
   now: () => number;
 };
@@ -78,14 +78,15 @@ export async function pullRoutes(app: App, deps: PullDeps): Promise<void> {
         operationId: 'pullEvents',
         summary: 'Pull events',
         description:
-          'Returns the oldest events that are not acknowledged, in order, with the bytes and headers of the webhook. ' +
-          'Pass the `cursor` of the response as `after` of the next call.',
+          'Returns the oldest events that have not been acknowledged, in order. Each event has the headers and the ' +
+          'exact body of its webhook. To acknowledge the events, pass the `cursor` of the response as `after` in the ' +
+          'next call.',
         tags: ['Deliveries'],
         querystring: pullQuery,
         response: { 200: pullAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
       },
       preValidation: deps.auth.requireKey(pullPermission, 'configurations', 'accounts'),
-      // Reading events counts as a write, because it acknowledges earlier ones.
+      // This counts as a write, because it acknowledges earlier events.
       config: { effect: 'write' },
     },
     async (request, reply) => {
@@ -103,7 +104,7 @@ export async function pullRoutes(app: App, deps: PullDeps): Promise<void> {
         reply.raw.once('close', () => closed.abort());
         await waits.wait(endpointId, Number(wait) * 1000, closed.signal);
         if (!isAllowed()) throw new AppError('unknown_key');
-        // A client that has gone does not get the events, which would only start attempts.
+        // Don't read events for a client that has disconnected: they would only start attempts.
         if (!closed.signal.aborted) ({ events } = await read(pull));
       }
       const last = events.at(-1);
@@ -147,7 +148,7 @@ function positionOf(endpointId: number, cursor: string): number {
 }
 
 /**
- * Returns the publisher's only endpoint whose events are pulled.
+ * Returns the publisher's only pull endpoint.
  * @throws AppError `endpoint_not_found`; `invalid_request` if there are several
  */
 async function onlyEndpoint(pool: pg.Pool, publisherId: number): Promise<number> {

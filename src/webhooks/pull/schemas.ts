@@ -8,16 +8,16 @@ const maxWaitS = 30;
 
 export const pullQuery = Type.Object(
   {
-    api_key: Type.Optional(Type.String({ description: 'API key with `events`.' })),
+    api_key: Type.Optional(Type.String({ description: 'API key with the permission `events`.' })),
     endpoint: integerParameter(
       { minimum: 1, maximum: 999_999_999 },
-      { pattern: '^[1-9]\\d{0,8}$', description: 'Id of the endpoint. Optional if you have only one to pull from.' },
+      { pattern: '^[1-9]\\d{0,8}$', description: 'Id of the endpoint. Optional if you have only one pull endpoint.' },
     ),
     after: Type.Optional(
       Type.String({
         maxLength: 40,
         description:
-          'Cursor of the last event that you have processed. Acknowledges this event and all before it. Without it, ' +
+          'Cursor of the last event that you processed. Acknowledges this event and all earlier ones. If omitted, ' +
           'the call acknowledges nothing.',
       }),
     ),
@@ -27,7 +27,10 @@ export const pullQuery = Type.Object(
     ),
     wait: integerParameter(
       { minimum: 0, maximum: maxWaitS },
-      { pattern: '^([12]?\\d|30)$', description: 'Seconds to wait if there is no event, up to 30. Defaults to 0.' },
+      {
+        pattern: '^([12]?\\d|30)$',
+        description: 'Seconds to wait for an event if there is none, up to 30. Defaults to 0.',
+      },
     ),
     publisher_id: publisherIdParameter,
   },
@@ -36,14 +39,14 @@ export const pullQuery = Type.Object(
 
 const event = Type.Object(
   {
-    cursor: Type.String({ description: 'Pass it as `after` to acknowledge this event and all before it.' }),
+    cursor: Type.String({ description: 'Pass it as `after` to acknowledge this event and all earlier ones.' }),
     delivery_id: Type.String({ format: 'uuid' }),
     webhook_id: Type.String(),
     event: Type.String({ description: 'Event type.' }),
     headers: Type.Record(Type.String(), Type.String(), {
       description: 'Headers of the webhook. The signature covers the bytes of `body`.',
     }),
-    body: Type.String({ description: 'Payload, as JSON text.' }),
+    body: Type.String({ description: 'Payload as JSON text, exactly as it was signed.' }),
   },
   { title: 'PulledEvent' },
 );
@@ -54,7 +57,7 @@ export const pullAnswer = Type.Object({
     endpoint_id: Type.Integer(),
     events: Type.Array(event),
     cursor: Type.Union([Type.String(), Type.Null()], {
-      description: 'Cursor for the next call. `null` if no event was returned or acknowledged yet.',
+      description: 'Cursor for the next call. `null` until the first event has been returned.',
     }),
     acknowledged: Type.Integer({ description: 'Number of events that this call acknowledged.' }),
   }),

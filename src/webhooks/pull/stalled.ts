@@ -4,7 +4,7 @@ import { pullUrl } from '../destinations/kinds.ts';
 import { type Observation, recordHealth } from '../dispatcher/settle/health.ts';
 import { failingAfterFailures, isFailing } from '../endpoint-store.ts';
 
-/** Time without an acknowledgement after which an endpoint with waiting events counts as failing. */
+/** Time without an acknowledgement after which a pull endpoint with waiting events counts as failing. */
 const stalledAfter = '1 hour';
 
 type PullEndpoint = { endpointId: number; maxInFlight: number };
@@ -27,8 +27,8 @@ export const recordAcknowledgement = (executor: Executor, endpoint: PullEndpoint
   recordHealth(executor, [observed(endpoint, true)]);
 
 /**
- * Marks the endpoints as failing whose events wait for a consumer that acknowledges none, and raises their events. They
- * are never disabled for this reason: their events wait until the retention deletes them.
+ * Marks pull endpoints as failing if events are waiting and no consumer acknowledges any, and raises the corresponding
+ * operational events. The endpoints are never disabled for this reason: events wait until their retention period ends.
  */
 export async function checkStalledPulls({ pool, logger }: { pool: Executor; logger: Logger }): Promise<void> {
   const { rows } = await pool.query<PullEndpoint>(

@@ -7,7 +7,7 @@ const maxPerEndpoint = 10;
 
 /** Calls that wait for events. */
 export type PullWaits = {
-  /** Resolves when an endpoint has an event, when the time has passed, or when the signal fires. */
+  /** Resolves when the endpoint has an event, when the time is over, or when the signal fires. */
   wait: (endpointId: number, ms: number, signal: AbortSignal) => Promise<void>;
   /** Ends all waits. */
   close: () => void;

@@ -133,7 +133,7 @@ test('the explorer shows users by any group, whose total is not their sum, and n
     expect(body, by).toMatch(/id="metric-reach".*?<strong>3<\/strong>/);
     expect(body, by).toMatch(/id="metric-frequency".*?<strong>1\.67<\/strong>/);
     expect(body, by).not.toMatch(/metrics=reach[^"]*" title="Show the rows/);
-    expect(body, by).toContain('Exact number of users. 1 impression without a user ID is not included.');
+    expect(body, by).toContain('The number of users is exact. 1 impression without a user ID is not included.');
   }
   const csv = readCsv(
     (await analyst.get(`/dashboard/p/${t.publisher.id}/reports.csv?${range(`by=campaign&${metrics}`)}`)).body,
@@ -149,10 +149,10 @@ test('the explorer shows users by any group, whose total is not their sum, and n
 
 test('the card shows the distribution and the overlap, also on the page of a campaign', async () => {
   const body = await get(`/reports/reach?${range('metrics=reach')}`);
-  expect(body).toContain('Overlap of campaigns');
+  expect(body).toContain('Campaign overlap');
   expect(body).toMatch(/<td[^>]*>1<\/td> *<td[^>]*>2<\/td> *<td[^>]*>66\.67%/);
   const page = await get(`/campaigns/${campaigns[0]}`);
   const [, src = ''] = /hx-get="[^"]*(\/reports\/reach[^"]*)"/.exec(page) ?? [];
   expect(src).toContain(`campaign=${campaigns[0]}`);
-  expect(await get(src.replaceAll('&amp;', '&'))).toContain('Other campaigns that users of');
+  expect(await get(src.replaceAll('&amp;', '&'))).toContain('Other campaigns seen by users of');
 });

@@ -140,7 +140,7 @@ natsTest('a subject without a stream is reported as such', async () => {
   const { id } = await addNats({ subject: 'nobody' });
   const test = await me.call('POST', `/webhook-endpoints/${id}/test`, {});
   expect(test.json()).toMatchObject({
-    data: { delivered: false, status: 404, body: 'No stream takes messages of this subject.' },
+    data: { delivered: false, status: 404, body: 'No stream accepts messages for this subject.' },
   });
 });
 

@@ -205,7 +205,7 @@ async function idGroup({ deps, failFast, findStory }: Scope, context: PublisherC
  * Link to the pages that accept a user ID instead of searching for users, because only the publisher knows its user
  * IDs.
  */
-/** Leads to the API log if the text looks like the `request_id` of a response. */
+/** Returns a link to the API log if the text looks like the `request_id` of a response. */
 const requestGroup = ({ path }: PublisherContext, text: string): FoundGroup => ({
   title: t('nav.apiLog'),
   entries: /^[0-9a-z]{6}-[0-9a-z]{1,9}$/.test(text)

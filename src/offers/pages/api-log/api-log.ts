@@ -47,7 +47,7 @@ const defaultDays = '7';
 
 type TypedFilter = Readonly<Record<(typeof filterNames)[number], string>>;
 
-/** Registers the page with a publisher's API log: calls by route and result, and single calls. */
+/** Registers the page with a publisher's API log: calls by route and result, and individual calls. */
 export function apiLogPages(app: App, shell: Shell, { pool, dbHealth, catalog, now }: ApiLogDeps): void {
   const failFast = createFailFast(dbHealth);
   publisherPages(app, shell).get('/api-log', 'analyst', async (context): Promise<Page> => {

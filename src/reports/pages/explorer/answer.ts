@@ -253,7 +253,7 @@ function byAdvertiser(groups: Explored['groups'], names: Names): Explored['group
   return [...lists].map(([value, [first, ...others]]) => {
     const { now, before } = first as (typeof groups)[number];
     if (others.length === 0) return { value, also: [], now, before };
-    // The users of each campaign are already those of all campaigns of its advertiser.
+    // Users are already counted by advertiser: each campaign has the users of all campaigns of its advertiser.
     const sum = (first: Metrics, list: readonly Metrics[]): Metrics => ({
       ...withoutSessions(sumOf([first, ...list].map((metrics) => ({ metrics })))),
       ...(first.users !== undefined && { users: first.users }),

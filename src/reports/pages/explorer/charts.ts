@@ -64,7 +64,7 @@ export const comparedText = (
     ? changeText(metric, now, before)
     : nothing;
 
-/** Whether unique users were counted, if a metric is one of them. */
+/** Whether a metric has values. Metrics of unique users have none if users were not counted. */
 const hasUsersOf = ({ name }: ReportMetric, { users }: Metrics): boolean =>
   !userMetrics.includes(name) || users !== undefined;
 

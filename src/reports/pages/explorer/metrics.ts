@@ -11,7 +11,7 @@ type MetricKind = 'count' | 'money' | 'rate' | 'average';
 /** Metric in the report explorer. `isBad` means that lower is better. */
 export type ReportMetric = { name: string; text: string; definition: string; kind: MetricKind; isBad?: boolean };
 
-/** Metrics of unique users. They never add up, and have no rows. */
+/** Metrics of unique users. They do not add up, and there are no rows to list behind them. */
 export const userMetrics: readonly string[] = ['reach', 'frequency'];
 
 const metric = (name: keyof Messages['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({

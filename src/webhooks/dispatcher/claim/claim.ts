@@ -43,7 +43,7 @@ const peerSql = `peer as materialized (
     from dispatcher_workers
   )`;
 
-/** Returns SQL for the rank of worker $1 for an endpoint. The ranks of an endpoint start at another worker each. */
+/** Returns SQL for the rank of worker $1 for an endpoint. Each endpoint starts its ranks at a different worker. */
 const rankSql = (endpoint: string): string => `(
       select mod(peer.rank - mod(${endpoint}.id, peer.workers) + peer.workers, peer.workers) as rank
     ) own`;
@@ -146,9 +146,9 @@ const claimStatement = `
 /*
  * $1 worker · $2 endpoints to claim from, in order, and $3 their calls in flight in this worker · $4 limit
  *
- * The same for the live deliveries of trusted endpoints without strict order and rate limit, which nearly all are.
- * If there is nothing to claim, this takes two thirds of the CPU time of the statement above. It returns no other
- * endpoints, and leaves out deliveries whose lease has expired.
+ * Shorter claim for the live deliveries of trusted endpoints without strict order or a rate limit, as nearly all are.
+ * If there is nothing to claim, it takes two thirds of the CPU time of the statement above. It does not return other
+ * endpoints, and does not claim deliveries whose lease has expired.
  */
 const plainStatement = `
   with ${peerSql}, candidate as materialized (

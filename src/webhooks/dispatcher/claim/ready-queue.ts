@@ -20,7 +20,7 @@ export type ReadyQueue = {
   freed: (endpointId: number) => void;
   /** Returns the next endpoints to claim from. They stay at the front of the queue until `update` is called. */
   peek: (limits: Limits) => number[];
-  /** Whether an endpoint in the queue is trusted, as far as is known. */
+  /** Whether an endpoint is queued as trusted. Unknown endpoints are, until a claim returns their standing. */
   isTrusted: (endpointId: number) => boolean;
   /**
    * Updates the queue with the result of a claim for the endpoints that `peek` returned. The result contains the number

@@ -30,7 +30,7 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
   const state = outcome ?? (attempt.finished_at === null ? 'in_progress' : 'unknown');
   const kind = isDelivered ? 'good' : outcome === null ? '' : 'bad';
   const next = attempt.next_try_at;
-  // An event that is pulled has neither a request nor a response.
+  // Pulled events have neither a request nor a response.
   const hasDetails = !isDelivered || response !== null;
   return html`
     <li class="${kind}">

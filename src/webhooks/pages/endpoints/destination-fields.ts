@@ -69,7 +69,7 @@ function settingFields(form: FormBuilder, kind: DestinationKind, stored: Endpoin
     ${columns(secrets)}`;
 }
 
-/** Renders the choice of the destination of a new endpoint. `http` are the fields of an HTTP endpoint. */
+/** Renders the destination choice for a new endpoint. `http` contains the fields of an HTTP endpoint. */
 export const destinationChoice = (form: FormBuilder, http: Html): Html =>
   form.choices(kindField, {
     label: t('destinations.label'),
@@ -131,7 +131,7 @@ export function destinationInput(fields: Fields, kind: DestinationKind): Destina
   return input;
 }
 
-/** Renders where an endpoint sends its events. */
+/** Renders the destination of an endpoint. */
 export function destinationText({ url }: Endpoint): Html {
   const kind = kindOf(url);
   if (kind === 'http') return html`<code>${url}</code>`;
@@ -139,7 +139,7 @@ export function destinationText({ url }: Endpoint): Html {
   return html`${kindName(kind)} ${kind !== 'pull' && html`<code>${decodeURIComponent(address)}</code>`}`;
 }
 
-/** Renders how to pull the events of an endpoint, or nothing for other kinds. */
+/** Renders instructions for pulling events, or nothing if the endpoint is not a pull endpoint. */
 export function pullCard({ endpoint, health }: FoundEndpoint, publicUrl: string): Html {
   if (kindOf(endpoint.url) !== 'pull') return nothing;
   const { id } = endpoint;

@@ -56,7 +56,7 @@ export type EndpointTarget = {
   activity: Html;
   /** Latest deliveries, newest first. */
   recent: readonly RecentDelivery[];
-  /** Instructions for an endpoint whose events are pulled. */
+  /** Instructions for pulling events. */
   pull: Html;
 };
 

@@ -122,7 +122,7 @@ function endpointActions(
   at: string,
 ): Html {
   const { role } = context.viewer.user;
-  // Events to pull are not sent, so only those that are held can be retried.
+  // Events of a pull endpoint are never sent, so only held ones can be retried.
   const waiting = state.held + (kindOf(endpoint.url) === 'pull' ? 0 : state.pending);
   const canRetry = hasRole(role, 'manager') && state.status === 'active' && waiting > 0;
   const retry = () =>
