@@ -24,10 +24,7 @@ beforeAll(async () => {
     client.query(`insert into ${table} select ${values} from generate_series(1, 20000) as n`);
   const [day, id] = ['current_date - 1', 'gen_random_uuid()'];
   await add('usp_sessions (day, session_id, publisher_id, selected)', `${day}, ${id}, 1, '{1}'`);
-  await add(
-    'delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)',
-    `${day}, ${id}, 1, 1, 1`,
-  );
+  await add('delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)', `${day}, ${id}, 1, 1, 1`);
   await add(
     'deliveries (day, id, publisher_id, endpoint_id, event, payload, status)',
     `${day}, ${id}, 1, 1, 'usp.selection', '', 'failed'`,
@@ -83,9 +80,9 @@ test('the first export of new rows builds the missing indexes, also one whose bu
   for (const index of ['perk_messages_changed_by', `deliveries_${large}_written_by`]) {
     const table = index.slice(0, index.lastIndexOf('_', index.lastIndexOf('_') - 1));
     const column = table === 'perk_messages' ? 'publisher_id' : 'endpoint_id';
-    await expect(client.query(`create index concurrently ${index} on ${table} ((1 / (${column} - 1)))`)).rejects.toThrow(
-      'division by zero',
-    );
+    await expect(
+      client.query(`create index concurrently ${index} on ${table} ((1 / (${column} - 1)))`),
+    ).rejects.toThrow('division by zero');
   }
   await exportAll({ databaseUrl: url }, folder.storage);
   expect(await indexed()).toEqual(expect.arrayContaining(['perk_messages', ...ofDay(large), ...ofDay(small)]));
@@ -98,7 +95,7 @@ test('an export of new rows reads no whole table', async () => {
   await client.query('set enable_seqscan = off');
   const transactions = { from: '100', until: '200', late: ['90'], open: ['150'] };
   for (const table of dataTables.filter(({ name }) => name !== 'erasures')) {
-    const [, query] = /^copy \(([^]*)\) to stdout/.exec(copySql(table, transactions)) as RegExpExecArray;
+    const [, query] = /^copy \((.*)\) to stdout/s.exec(copySql(table, transactions)) as RegExpExecArray;
     const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain ${query}`);
     expect(rows.map((row) => row['QUERY PLAN']).join('\n'), table.name).not.toContain('Seq Scan');
   }
