@@ -45,7 +45,7 @@ afterAll(async () => {
   await folder?.remove();
 });
 
-/** Returns the tables that have a valid index on the transaction of a row, as a part of the index of the whole table. */
+/** Returns the tables that have a valid index on transactions, as a part of the index of the whole table. */
 async function indexed(): Promise<string[]> {
   const { rows } = await database.client.query<{ name: string }>(
     `select x.indrelid::regclass::text as name from pg_index x

@@ -207,7 +207,8 @@ test('an attempt is running until it is acknowledged, and stored once, with its 
   expect(running).toMatchObject([{ number: 1, outcome: null, finished_at: null, started_at: expect.any(String) }]);
   expect(await stored()).toEqual([]);
   const { rows } = await t.pool.query(
-    "update delivery_queue set claimed_at = claimed_at - interval '3 hours' where delivery_id = $1 returning claimed_at, pg_current_xact_id() as exported",
+    `update delivery_queue set claimed_at = claimed_at - interval '3 hours' where delivery_id = $1
+    returning claimed_at, pg_current_xact_id() as exported`,
     [id],
   );
   const [{ claimed_at: startedAt, exported }] = rows;
@@ -220,7 +221,7 @@ test('an attempt is running until it is acknowledged, and stored once, with its 
   expect(BigInt(row.written_by)).toBeGreaterThan(BigInt(exported));
 });
 
-test('an attempt whose endpoint is disabled before the acknowledgement stays in the log without an outcome', async () => {
+test('an attempt whose endpoint is disabled first stays in the log without an outcome', async () => {
   const [id = ''] = await enqueueMany(1);
   await pull();
   const before = await attemptsOf(id);
