@@ -48,12 +48,12 @@ create index data_file_erasures_written_by on data_file_erasures (xid8send(writt
 -- have null, and belong to the first run. A column default and triggers also serve processes of the previous release.
 alter table conversions add column written_by xid8;
 alter table conversions alter column written_by set default pg_current_xact_id();
-create index conversions_written_by on conversions (xid8send(written_by)) where written_by is not null;
+create index conversions_written_by on only conversions (xid8send(written_by)) where written_by is not null;
 
 alter table usp_sessions add column wrapped_by xid8;
 comment on column usp_sessions.wrapped_by is
   'Transaction of the wrap; null: not wrapped, or wrapped by an earlier release.';
-create index usp_sessions_wrapped_by on usp_sessions (xid8send(wrapped_by)) where wrapped_by is not null;
+create index usp_sessions_wrapped_by on only usp_sessions (xid8send(wrapped_by)) where wrapped_by is not null;
 create function note_wrap() returns trigger language plpgsql as $$
 begin
   new.wrapped_by := pg_current_xact_id();
@@ -64,7 +64,6 @@ create trigger note_wrap before insert or update of wrapped_at on usp_sessions
 
 alter table perk_messages add column changed_by xid8;
 comment on column perk_messages.changed_by is 'Transaction of the last change of the state; null: before this column.';
-create index perk_messages_changed_by on perk_messages (xid8send(changed_by)) where changed_by is not null;
 create function note_message_change() returns trigger language plpgsql as $$
 begin
   new.changed_by := pg_current_xact_id();
@@ -77,27 +76,33 @@ alter table deliveries add column written_by xid8;
 alter table deliveries alter column written_by set default pg_current_xact_id();
 alter table delivery_attempts add column written_by xid8;
 alter table delivery_attempts alter column written_by set default pg_current_xact_id();
--- BRIN indexes, as of sessions. The column never changes after the insert, so updates stay heap-only. Building the
--- index of a large partition would block deliveries: it goes without, and is dropped at the end of the retention.
+-- BRIN indexes, as of sessions. The column never changes after the insert, so updates stay heap-only.
 create index deliveries_written_by on only deliveries
   using brin (xid8send(written_by)) with (pages_per_range = 128);
 create index delivery_attempts_written_by on only delivery_attempts
   using brin (xid8send(written_by)) with (pages_per_range = 128);
+
+-- Only small tables get their indexes here, because writers of these tables wait until this migration ends. Exports
+-- build those of large tables without blocking writers.
 do $$
 declare
   part record;
 begin
   for part in
-    select c.oid::regclass as name, left(c.relname, 48) || '_written_by' as index_name,
-      i.inhparent::regclass::text || '_written_by' as parent_index
-    from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent in ('deliveries'::regclass, 'delivery_attempts'::regclass)
-      and pg_table_size(c.oid) < 16 * 1024 * 1024
+    select c.oid::regclass as name, left(c.relname, 48) || '_' || r.column_name as index_name,
+      r.parent || '_' || r.column_name as parent_index
+    from (values ('conversions', 'written_by'), ('usp_sessions', 'wrapped_by'), ('deliveries', 'written_by'),
+      ('delivery_attempts', 'written_by')) as r (parent, column_name)
+    join pg_inherits i on i.inhparent = r.parent::regclass join pg_class c on c.oid = i.inhrelid
+    where pg_table_size(c.oid) < 1024 * 1024
   loop
-    execute format('create index %I on %s using brin (xid8send(written_by)) with (pages_per_range = 128)',
-      part.index_name, part.name);
+    execute format('create index %I on %s %s', part.index_name, part.name,
+      substring(pg_get_indexdef(part.parent_index::regclass) from ' (USING .*)$'));
     execute format('alter index %I attach partition %I', part.parent_index, part.index_name);
   end loop;
+  if pg_table_size('perk_messages') < 1024 * 1024 then
+    create index perk_messages_changed_by on perk_messages (xid8send(changed_by)) where changed_by is not null;
+  end if;
 end $$;
 
 -- As before, and with the rows of data files. Data files start again after a restore (`perkwire data restart`).

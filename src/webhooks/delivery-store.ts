@@ -3,6 +3,7 @@ import { dayOf } from '../platform/lib/time.ts';
 import { dayOfUuid7, firstUuid7At } from '../platform/lib/uuid7.ts';
 import type { DeliveryStatus } from './deliveries/filter.ts';
 import type { Page } from './deliveries/walk.ts';
+import { isStarted } from './dispatcher/leases.ts';
 import type { Timing } from './dispatcher/send/result.ts';
 import type { Outcome, RequestHead } from './dispatcher/settle/settle.ts';
 
@@ -99,7 +100,7 @@ export async function findAttempts(executor: Executor, id: string): Promise<Atte
           'generation', q.generation, 'started_at', q.claimed_at
         ))).*
         from delivery_queue q
-        where q.delivery_id = $2::uuid and q.lease_until is not null and q.claimed_at is not null and not exists (
+        where q.delivery_id = $2::uuid and ${isStarted('q')} and q.claimed_at is not null and not exists (
           select from delivery_attempts a
           where a.day = $1::date and a.delivery_id = $2::uuid and a.generation = q.generation
         )

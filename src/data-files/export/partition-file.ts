@@ -29,12 +29,18 @@ const schemaOf = ({ columns }: DataTable): Schema => [
   }),
 ];
 
+/** Memory that the metadata of a row group needs until its file is finished, in bytes per column. */
+const metadataBytes = 650;
+
 /** Parquet file in memory. Rows are collected by column, and encoded a row group at a time. */
 export class PartitionFile {
   /** Collected values that are not encoded yet, by column. */
   readonly columns: Value[][];
+  /** Size of these values as the copy had it, in bytes. */
+  pendingSize = 0;
   rows = 0;
   testRows = 0;
+  #groups = 0;
   readonly #names: readonly string[];
   readonly #bytes = new ByteWriter();
   readonly #writer: ParquetWriter;
@@ -60,6 +66,11 @@ export class PartitionFile {
     return this.#bytes.offset;
   }
 
+  /** Memory of the row groups, which for small ones is mostly their metadata, in bytes. */
+  get groupBytes(): number {
+    return this.#bytes.offset + this.#groups * this.#names.length * metadataBytes;
+  }
+
   /** Encodes the pending rows as a row group. */
   encode(): void {
     const rows = this.pendingRows;
@@ -69,6 +80,8 @@ export class PartitionFile {
       rowGroupSize: rows,
     });
     for (const column of this.columns) column.length = 0;
+    this.pendingSize = 0;
+    this.#groups += 1;
   }
 
   /** Encodes the pending rows, and returns the whole file. */

@@ -12,8 +12,8 @@ const epochMicros = 946_684_800_000_000n;
 type Read = (bytes: Buffer, at: number, length: number) => Value;
 
 const readers: Record<ColumnType, Read> = {
-  // This slice keeps the whole chunk in memory, but only until the row group is encoded.
-  id: (bytes, at, length) => bytes.subarray(at, at + length),
+  // A copy, because a part of a chunk keeps the whole chunk in memory.
+  id: (bytes, at, length) => Uint8Array.prototype.slice.call(bytes, at, at + length),
   text: (bytes, at, length) => bytes.toString('utf8', at, at + length),
   int: (bytes, at) => bytes.readInt32BE(at),
   micros: (bytes, at) => bytes.readBigInt64BE(at),
@@ -24,8 +24,9 @@ const readers: Record<ColumnType, Read> = {
 /**
  * Returns an array per column, to which the values of a row are added.
  * @param day number of days since 1970
+ * @param size size of the row, in bytes
  */
-export type ColumnsOf = (publisherId: number, day: number, isTest: boolean) => readonly Value[][];
+export type ColumnsOf = (publisherId: number, day: number, isTest: boolean, size: number) => readonly Value[][];
 
 /**
  * Reads the rows of a binary copy, as `copySql` returns them.
@@ -56,7 +57,7 @@ export async function readCopy(
       if (end === null) break;
       // A row starts with the number of columns. Publisher, day and test mark follow, each with its (fixed) length.
       const day = bytes.readInt32BE(at + 14) + epochDays;
-      const columns = columnsOf(bytes.readInt32BE(at + 6), day, bytes[at + 22] === 1);
+      const columns = columnsOf(bytes.readInt32BE(at + 6), day, bytes[at + 22] === 1, end - at);
       at += 23;
       for (let index = 0; index < reads.length; index++) {
         const length = bytes.readInt32BE(at);

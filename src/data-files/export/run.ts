@@ -4,6 +4,7 @@ import type { Connection, Executor } from '../../platform/db/pool.ts';
 import { listStored, type Manifest, manifestOfRun, readManifest, sumRows, writeManifest } from '../manifest.ts';
 import type { Storage } from '../storage.ts';
 import { copySql, dataTables, schemaVersion, type Transactions } from '../tables.ts';
+import { buildIndexes } from './indexes.ts';
 import { defaultLimits, type Limits, writeTable } from './write-table.ts';
 
 /**
@@ -128,7 +129,8 @@ async function writeFiles(client: Connection, run: Run, options: Required<Export
     for (const stored of await listStored(options.storage, dataTables))
       if (stored.run === run.id) await options.storage.remove(stored.path);
   const isFirst = run.transactions.from === '0';
-  // 1. Make PostgreSQL find new rows by index, as for rollups.
+  if (!isFirst) await buildIndexes(client, options.isStopped);
+  // 1. The settings make PostgreSQL find new rows by index, as for rollups.
   await client.query(`set enable_seqscan = ${isFirst ? 'on' : 'off'}; set jit = off`);
   const manifest: Manifest = {
     schema_version: schemaVersion,

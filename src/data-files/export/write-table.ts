@@ -14,7 +14,9 @@ export type Limits = {
   fileBytes: number;
   /** Rows of all partitions together that may wait to be encoded. */
   pendingRows: number;
-  /** Encoded bytes of all partitions together that may wait to be stored. */
+  /** Size of these rows, in bytes. */
+  pendingSize: number;
+  /** Memory of the row groups of all partitions together that may wait to be stored, in bytes. */
   pendingBytes: number;
 };
 
@@ -22,6 +24,7 @@ export const defaultLimits: Limits = {
   groupRows: 50_000,
   fileBytes: 32 * 1024 * 1024,
   pendingRows: 200_000,
+  pendingSize: 64 * 1024 * 1024,
   pendingBytes: 96 * 1024 * 1024,
 };
 
@@ -49,20 +52,21 @@ export async function writeTable(
   const uploads = new Set<Promise<void>>();
   /** Partitions that have enough rows for a row group. */
   const full = new Set<Partition>();
-  let [pendingRows, pendingBytes] = [0, 0];
+  let [pendingRows, pendingSize, pendingBytes] = [0, 0, 0];
 
   function encode(partition: Partition): void {
-    const before = partition.file.encodedBytes;
+    const before = partition.file.groupBytes;
     pendingRows -= partition.file.pendingRows;
+    pendingSize -= partition.file.pendingSize;
     partition.file.encode();
-    pendingBytes += partition.file.encodedBytes - before;
+    pendingBytes += partition.file.groupBytes - before;
   }
 
   async function store(partition: Partition): Promise<void> {
     encode(partition);
-    const { rows, testRows, encodedBytes } = partition.file;
+    const { rows, testRows, groupBytes } = partition.file;
     if (rows === 0) return;
-    pendingBytes -= encodedBytes;
+    pendingBytes -= groupBytes;
     const bytes = partition.file.finish();
     partition.part += 1;
     partition.file = new PartitionFile(table, schemaVersion);
@@ -81,15 +85,24 @@ export async function writeTable(
     if (uploads.size >= maxUploads) await Promise.race(uploads);
   }
 
-  function largest(size: (file: PartitionFile) => number): Partition {
+  function largest(): Partition {
     const all = [...partitions.values()];
-    return all.reduce((most, partition) => (size(partition.file) > size(most.file) ? partition : most));
+    return all.reduce((most, partition) => (partition.file.groupBytes > most.file.groupBytes ? partition : most));
+  }
+
+  /** Encodes the largest partitions first until half of a limit is free, so that this is rare and groups are large. */
+  function encodeLargest(): void {
+    const all = [...partitions.values()].sort((a, b) => b.file.pendingSize - a.file.pendingSize);
+    for (const partition of all) {
+      if (pendingRows <= limits.pendingRows / 2 && pendingSize <= limits.pendingSize / 2) return;
+      encode(partition);
+    }
   }
 
   await readCopy(
     source,
     Object.values(table.columns).map((entry) => typeOf(entry).type),
-    (publisherId, day, isTest) => {
+    (publisherId, day, isTest, size) => {
       const key = `${day} ${publisherId}`;
       let partition = partitions.get(key);
       if (partition === undefined) {
@@ -100,18 +113,20 @@ export async function writeTable(
       if (partition.file.pendingRows === limits.groupRows) full.add(partition);
       partition.file.rows += 1;
       if (isTest) partition.file.testRows += 1;
+      partition.file.pendingSize += size;
       pendingRows += 1;
+      pendingSize += size;
       return partition.file.columns;
     },
     async () => {
       if (isStopped()) throw new StoppedError('the export was stopped');
-      while (pendingRows > limits.pendingRows) encode(largest((file) => file.pendingRows));
+      if (pendingRows > limits.pendingRows || pendingSize > limits.pendingSize) encodeLargest();
       for (const partition of full) {
         encode(partition);
         if (partition.file.encodedBytes >= limits.fileBytes) await store(partition);
       }
       full.clear();
-      while (pendingBytes > limits.pendingBytes) await store(largest((file) => file.encodedBytes));
+      while (pendingBytes > limits.pendingBytes) await store(largest());
     },
   );
   for (const partition of partitions.values()) await store(partition);

@@ -9,7 +9,7 @@ import {
   type OnErased,
   sessionsOf,
 } from '../../platform/user-data.ts';
-import { interruptedColumns, logInterrupted } from '../dispatcher/leases.ts';
+import { interruptedColumns, isStarted, logInterrupted } from '../dispatcher/leases.ts';
 import { countMoves } from './counts.ts';
 
 /** Maximum number of deliveries to erase per batch. */
@@ -65,9 +65,10 @@ async function eraseInPieces(
  * exactly this delivery, so that wait ends too.
  */
 const dequeue = `with removed as (
-    delete from delivery_queue where delivery_id = $1 returning ${interruptedColumns}, lane, lease_until
+    delete from delivery_queue q where delivery_id = $1
+    returning ${interruptedColumns}, lane, ${isStarted('q')} as is_started
   ), logged as (
-    ${logInterrupted('select * from removed where lease_until is not null')}
+    ${logInterrupted('select * from removed where is_started')}
   )
   update endpoint_health h set not_before = null from removed r
   where h.endpoint_id = r.endpoint_id and h.not_before is not null and r.lane = 'live' and r.generation > 0`;

@@ -32,6 +32,10 @@ export const logInterrupted = (leases: string): string => `
   from (${leases}) l join webhook_endpoints e on e.id = l.endpoint_id
   on conflict (day, delivery_id, generation) do nothing`;
 
+/** SQL condition for rows of `delivery_queue` whose attempt has started: leased ones, and those that were pulled. */
+export const isStarted = (row: string): string =>
+  `(${row}.lease_until is not null or ${row}.pull_position is not null)`;
+
 /** Columns of `delivery_queue` that `logInterrupted` needs. */
 export const interruptedColumns = 'delivery_id, day, generation, endpoint_id, claimed_at';
 

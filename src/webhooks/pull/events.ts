@@ -6,6 +6,7 @@ import { countMoves } from '../deliveries/counts.ts';
 import { pullUrl } from '../destinations/kinds.ts';
 import { claimedColumns, claimedOf, type WholeRow } from '../dispatcher/claim/claim.ts';
 import type { Claimed, Standing } from '../dispatcher/claim/claimed.ts';
+import { interruptedColumns } from '../dispatcher/leases.ts';
 
 /*
  * Workers never call a pull endpoint. Instead, consumers pull its events (docs/guides/destinations.md#pull). An event
@@ -84,21 +85,24 @@ async function lockCursor(executor: Executor, publisherId: number, endpointId: n
 }
 
 /**
- * Removes acknowledged events from the queue, and records their deliveries and attempts as delivered.
+ * Removes acknowledged events from the queue, marks their deliveries as delivered and logs their attempts, which are
+ * logged once, with their outcome.
  * @returns the number of events
  */
 async function acknowledge(executor: Executor, endpointId: number, position: number): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(
     `with acknowledged as materialized (
-      select delivery_id, day, generation, attempts from delivery_queue
+      select ${interruptedColumns}, attempts from delivery_queue
       where endpoint_id = $1 and pull_position <= $2 order by delivery_id for update
     ), removed as (
       delete from delivery_queue where delivery_id = any(array(select delivery_id from acknowledged))
     ), recorded as (
-      update delivery_attempts a set finished_at = now(), outcome = 'delivered'
-      from acknowledged k
-      where a.day = any(array(select distinct day from acknowledged)) and a.day = k.day
-        and a.delivery_id = k.delivery_id and a.generation = k.generation
+      insert into delivery_attempts (
+        day, delivery_id, generation, publisher_id, endpoint_id, started_at, finished_at, outcome
+      )
+      select k.day, k.delivery_id, k.generation, e.publisher_id, e.id, coalesce(k.claimed_at, now()), now(),
+        'delivered'
+      from acknowledged k join webhook_endpoints e on e.id = k.endpoint_id
     ), updated as (
       update deliveries d set status = 'delivered', attempts = k.attempts + 1, finished_at = now()
       from acknowledged k
@@ -142,13 +146,10 @@ async function handOut(executor: Executor, endpointId: number, limit: number): P
         for update skip locked
       ) q
     ), numbered as (
-      update delivery_queue q set pull_position = c.position + f.place, generation = q.generation + 1
+      update delivery_queue q set pull_position = c.position + f.place, generation = q.generation + 1,
+        claimed_at = now()
       from free f, pull_cursors c where q.delivery_id = f.delivery_id and c.endpoint_id = $1
-      returning q.day, q.delivery_id, q.generation, q.pull_position
-    ), started as (
-      insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)
-      select n.day, n.delivery_id, n.generation, e.publisher_id, e.id
-      from numbered n cross join webhook_endpoints e where e.id = $1
+      returning q.delivery_id
     )
     update pull_cursors set position = position + (select count(*) from numbered)
     where endpoint_id = $1 and exists (select from numbered)`,

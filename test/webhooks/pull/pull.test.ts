@@ -215,6 +215,41 @@ test('pausing holds events back, disabling holds their deliveries, and a redeliv
   expect(attempts.map(({ outcome }: { outcome: string }) => outcome)).toContain('delivered');
 });
 
+/** Returns the attempts of a delivery in the log, as the API shows them. */
+const attemptsOf = async (id: string) => (await me.call('GET', `/deliveries/${id}`)).json().data.attempts;
+
+test('an attempt is running until it is acknowledged, and stored once, with its outcome', async () => {
+  const [id = ''] = await enqueueMany(1);
+  const { cursor } = await pull();
+  const stored = async () =>
+    (await t.pool.query('select outcome, written_by from delivery_attempts where delivery_id = $1', [id])).rows;
+  const running = await attemptsOf(id);
+  expect(running).toMatchObject([{ number: 1, outcome: null, finished_at: null, started_at: expect.any(String) }]);
+  expect(await stored()).toEqual([]);
+  const { rows } = await t.pool.query(
+    `update delivery_queue set claimed_at = claimed_at - interval '3 hours' where delivery_id = $1
+    returning claimed_at, pg_current_xact_id() as exported`,
+    [id],
+  );
+  const [{ claimed_at: startedAt, exported }] = rows;
+  await pull({ after: cursor as string });
+  const [attempt] = await attemptsOf(id);
+  expect(attempt).toMatchObject({ outcome: 'delivered', started_at: startedAt.toISOString() });
+  expect(attempt.finished_at).not.toBeNull();
+  const [row, ...others] = await stored();
+  expect(others).toEqual([]);
+  expect(BigInt(row.written_by)).toBeGreaterThan(BigInt(exported));
+});
+
+test('an attempt whose endpoint is disabled first stays in the log without an outcome', async () => {
+  const [id = ''] = await enqueueMany(1);
+  await pull();
+  const before = await attemptsOf(id);
+  await me.call('PATCH', `/webhook-endpoints/${endpoint}`, { enabled: false });
+  expect(await statusOf(id)).toMatchObject({ status: 'held' });
+  expect(await attemptsOf(id)).toEqual(before);
+});
+
 test('an endpoint nobody acknowledges for an hour is failing, raises an event, and recovers', async () => {
   const state = async () => (await me.call('GET', `/webhook-endpoints/${endpoint}`)).json().data.state;
   await me.enqueueDelivery();

@@ -1,6 +1,6 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { countMoves } from '../../deliveries/counts.ts';
-import { interruptedColumns, logInterrupted } from '../leases.ts';
+import { interruptedColumns, isStarted, logInterrupted } from '../leases.ts';
 
 /** Maximum number of deliveries parked per statement. */
 const maxParked = 5000;
@@ -13,7 +13,7 @@ const maxParked = 5000;
 export async function parkDisabled(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(
     `with parked as materialized (
-      select ${interruptedColumns}, lease_until from delivery_queue q
+      select ${interruptedColumns}, ${isStarted('q')} as is_started from delivery_queue q
       where q.lane = any(array['live', 'redelivery'])
         and q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
         and (q.lease_until is null or q.lease_until < now())
@@ -21,7 +21,7 @@ export async function parkDisabled(executor: Executor): Promise<number> {
     ), removed as (
       delete from delivery_queue where delivery_id = any(array(select delivery_id from parked))
     ), logged as (
-      ${logInterrupted('select * from parked where lease_until is not null')}
+      ${logInterrupted('select * from parked where is_started')}
     ), held as (
       update deliveries set status = 'held'
       where day = any(array(select distinct day from parked)) and id = any(array(select delivery_id from parked))
