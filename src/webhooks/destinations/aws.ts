@@ -109,21 +109,24 @@ function objectKey(webhookId: string): string {
 
 /**
  * Returns the status of the only event in a response of EventBridge, which responds with 200 even if it refused the
- * event.
+ * event. Any other JSON may arrive, because the endpoint chooses the server.
  */
 export function eventBridgeStatus(body: Buffer): number {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body.toString('utf8'));
-  } catch {
-    return 502;
-  }
-  const { FailedEntryCount: failed, Entries: [entry] = [] } = parsed as {
-    FailedEntryCount?: number;
-    Entries?: { ErrorCode?: string }[];
-  };
+  const { FailedEntryCount: failed, Entries: entries } = objectOf(body);
+  if (!Array.isArray(entries)) return 502;
   if (failed === 0) return 200;
-  const code = entry?.ErrorCode ?? '';
+  const code: unknown = (entries[0] as { ErrorCode?: unknown } | null | undefined)?.ErrorCode;
+  if (typeof code !== 'string') return 400;
   if (/throttl/i.test(code)) return 429;
   return /internal/i.test(code) ? 503 : 400;
+}
+
+/** Returns the object that a response contains as JSON. It is empty if there is none. */
+export function objectOf(body: Buffer): Record<string, unknown> {
+  try {
+    const parsed: unknown = JSON.parse(body.toString('utf8'));
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
 }

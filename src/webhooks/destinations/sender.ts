@@ -3,7 +3,14 @@ import { LRUCache } from 'lru-cache';
 import { minuteMs } from '../../platform/lib/time.ts';
 import { checkUrl, resolveTarget } from '../address-guard.ts';
 import { createLookup, type ResolvedAddress } from '../dispatcher/send/resolver.ts';
-import { type Failure, fail, type SendRequest, type SendResult, type Timing } from '../dispatcher/send/result.ts';
+import {
+  type Failure,
+  fail,
+  localFailure,
+  type SendRequest,
+  type SendResult,
+  type Timing,
+} from '../dispatcher/send/result.ts';
 import type { Sender, SenderOptions } from '../sender.ts';
 import { awsRequest, eventBridgeStatus } from './aws.ts';
 import type { BrokerAnswer, BrokerClient, BrokerServer } from './broker.ts';
@@ -70,15 +77,17 @@ export function withDestinations(http: Sender, options: SenderOptions): Sender {
     return isBus ? { ...result, status: eventBridgeStatus(result.body) } : result;
   }
 
+  async function send(request: SendRequest): Promise<SendResult> {
+    const { destination } = request;
+    const kind = kindOf(request.url);
+    if (kind === 'http' || destination === undefined) return http.send(request);
+    const checked = checkUrl(networkUrl(new URL(request.url)).href, options);
+    if (!checked.ok) return { kind: 'blocked', reason: checked.reason };
+    return kind === 'nats' ? sendToBroker({ ...request, destination }) : sendToAws({ ...request, destination });
+  }
+
   return {
-    send: async (request) => {
-      const { destination } = request;
-      const kind = kindOf(request.url);
-      if (kind === 'http' || destination === undefined) return http.send(request);
-      const checked = checkUrl(networkUrl(new URL(request.url)).href, options);
-      if (!checked.ok) return { kind: 'blocked', reason: checked.reason };
-      return kind === 'nats' ? sendToBroker({ ...request, destination }) : sendToAws({ ...request, destination });
-    },
+    send: (request) => send(request).catch(localFailure),
     close: async () => {
       stop.abort();
       await clients.close();

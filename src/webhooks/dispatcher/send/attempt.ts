@@ -11,7 +11,7 @@ import type { Claimed } from '../claim/claimed.ts';
 import { classify, defaultSteps, nextAttempt } from '../settle/retry-schedule.ts';
 import type { Outcome, RequestHead, Settlement } from '../settle/settle.ts';
 import { buildRequest, type HttpCall } from './request.ts';
-import type { SendResult } from './result.ts';
+import { localFailure, type SendResult } from './result.ts';
 
 type RequestTools = {
   secretBox: SecretBox;
@@ -51,8 +51,8 @@ export async function attempt(claimed: Claimed, tools: AttemptTools, signal: Abo
 
 async function makeAttempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
   const call = prepare(claimed, tools);
-  const result: SendResult =
-    'kind' in call ? call : await tools.sender.send({ deadlineMs: claimed.deadlineMs, signal, ...call });
+  const { deadlineMs } = claimed;
+  const result = 'kind' in call ? call : await tools.sender.send({ deadlineMs, signal, ...call }).catch(localFailure);
   const request = 'kind' in call || result.kind === 'blocked' ? null : headOf(call, claimed);
   const verdict = classify(result, tools.now());
   const counts = verdict.outcome !== 'retry' || verdict.countsAsAttempt;
@@ -97,13 +97,7 @@ export function prepare(
     const strictEndpointId = claimed.strictOrder ? claimed.endpointId : null;
     return { ...request, ...destinationPart({ url, deliveryId, payload, headers, strictEndpointId }) };
   } catch (err) {
-    const message = `the request could not be made: ${(err as Error).message}`;
-    return {
-      kind: 'error',
-      class: 'local',
-      message,
-      timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
-    };
+    return localFailure(err);
   }
 }
 
@@ -258,7 +252,7 @@ export function createCalls(tools: AttemptTools, onEnd: (settlement: Settlement)
     },
     drain: async (limitMs) => {
       const timer = setTimeout(() => cancel.abort(), limitMs);
-      await Promise.all(inFlight);
+      await Promise.allSettled(inFlight);
       clearTimeout(timer);
     },
   };
