@@ -21,7 +21,6 @@ const maxPageBytes = 4_000_000;
 
 /** Makes a new endpoint one whose events are pulled. */
 export async function startPull(executor: Executor, endpointId: number): Promise<void> {
-  await executor.query('update webhook_endpoints set is_listener = true where id = $1', [endpointId]);
   await executor.query('insert into pull_cursors (endpoint_id) values ($1) on conflict do nothing', [endpointId]);
 }
 
