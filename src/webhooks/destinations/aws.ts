@@ -1,6 +1,7 @@
 import { AwsV4Signer } from 'aws4fetch';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { SendRequest } from '../dispatcher/send/result.ts';
+import { objectOf } from './broker.ts';
 import { networkUrl } from './kinds.ts';
 
 /** Message for a service of AWS, or for one with the same API. */
@@ -119,14 +120,4 @@ export function eventBridgeStatus(body: Buffer): number {
   if (typeof code !== 'string') return 400;
   if (/throttl/i.test(code)) return 429;
   return /internal/i.test(code) ? 503 : 400;
-}
-
-/** Returns the object that a response contains as JSON. It is empty if there is none. */
-export function objectOf(body: Buffer): Record<string, unknown> {
-  try {
-    const parsed: unknown = JSON.parse(body.toString('utf8'));
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }

@@ -13,7 +13,7 @@ import {
 } from '../dispatcher/send/result.ts';
 import type { Sender, SenderOptions } from '../sender.ts';
 import { awsRequest, eventBridgeStatus } from './aws.ts';
-import type { BrokerAnswer, BrokerClient, BrokerServer } from './broker.ts';
+import { type BrokerAnswer, type BrokerClient, type BrokerServer, promiseOf } from './broker.ts';
 import { kindOf, networkUrl } from './kinds.ts';
 import { answerOfNatsError, connectToNats } from './nats.ts';
 
@@ -29,7 +29,7 @@ type DestinationRequest = SendRequest & { destination: NonNullable<SendRequest['
  * nor the settings change.
  */
 export function withDestinations(http: Sender, options: SenderOptions): Sender {
-  const { allowNets, lookup = createLookup(), now = () => performance.now() } = options;
+  const { allowNets, ca, lookup = createLookup(), now = () => performance.now() } = options;
   const clients = createClients();
   const stop = new AbortController();
 
@@ -47,7 +47,7 @@ export function withDestinations(http: Sender, options: SenderOptions): Sender {
     const { destination, headers, body, deadlineMs: timeoutMs } = request;
     const { addresses } = target;
     const isTls = server.protocol === 'https:';
-    const client = await clients.open({ url, addresses, isTls, secrets: destination.secrets, timeoutMs });
+    const client = await clients.open({ url, addresses, isTls, secrets: destination.secrets, ca, timeoutMs });
     timing.connectMs = client.connectMs;
     return client.publish({ ...destination, url, headers, body: body ?? Buffer.alloc(0), timeoutMs });
   }
@@ -159,12 +159,4 @@ function startDeadline({ deadlineMs, signal }: SendRequest, stopped: AbortSignal
     for (const source of signals) source.removeEventListener('abort', cancel);
   };
   return { reached, clear };
-}
-
-function promiseOf<Value>() {
-  let resolve: (value: Value) => void = () => {};
-  const promise = new Promise<Value>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

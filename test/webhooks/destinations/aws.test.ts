@@ -133,7 +133,7 @@ test('the secret key is in no request and no log, even if the service echoes it'
 });
 
 test('no reply of a hostile EventBridge, SQS or S3 ends the worker', async () => {
-  const odd = [null, 5, 'x', true, [], [null], {}, { toString: null }, { ErrorCode: { toString: null } }];
+  const odd: unknown[] = [null, 5, 'x', true, [], [null], {}, { toString: null }, { ErrorCode: { toString: null } }];
   const replies = [
     ...odd,
     ...odd.map((Entries) => ({ Entries })),
