@@ -171,11 +171,14 @@ test('a fault in the sender is a local failure, and does not use up an attempt',
     expect(await sender.send({ ...request, url, destination })).toMatchObject({ kind: 'error', class: 'local' });
   const hook = await parts.hook();
   await me.endpoint(hook.url);
-  await parts.dispatcher({ sender: broken });
+  let calls = 0;
+  const send = (): Promise<never> => (calls++ === 0 ? broken.send() : Promise.resolve({ kind: 'response' } as never));
+  await parts.dispatcher({ sender: { ...broken, send } });
   const id = await me.enqueueDelivery({ payload });
   await vi.waitFor(async () => {
-    const [attempt] = await attemptsOf(t, id);
-    expect(attempt).toMatchObject({ error_class: 'local', error_message: expect.stringContaining('broken') });
-  }, timeLimit(5000));
+    const [rejected, malformed] = await attemptsOf(t, id);
+    expect(rejected).toMatchObject({ error_class: 'local', error_message: expect.stringContaining('broken') });
+    expect(malformed).toMatchObject({ error_class: 'local' });
+  }, timeLimit(9000));
   expect(await deliveryOf(t, id)).toMatchObject({ attempts: 0 });
 });

@@ -53,6 +53,20 @@ async function makeAttempt(claimed: Claimed, tools: AttemptTools, signal: AbortS
   const call = prepare(claimed, tools);
   const { deadlineMs } = claimed;
   const result = 'kind' in call ? call : await tools.sender.send({ deadlineMs, signal, ...call }).catch(localFailure);
+  try {
+    return settlementOf(claimed, call, result, tools, signal);
+  } catch (err) {
+    return settlementOf(claimed, call, localFailure(err), tools, signal);
+  }
+}
+
+function settlementOf(
+  claimed: Claimed,
+  call: ReturnType<typeof prepare>,
+  result: SendResult,
+  tools: AttemptTools,
+  signal: AbortSignal,
+): Settlement {
   const request = 'kind' in call || result.kind === 'blocked' ? null : headOf(call, claimed);
   const verdict = classify(result, tools.now());
   const counts = verdict.outcome !== 'retry' || verdict.countsAsAttempt;
