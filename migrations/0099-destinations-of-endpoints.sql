@@ -4,6 +4,16 @@ alter table webhook_endpoints drop constraint webhook_endpoints_url_check;
 alter table webhook_endpoints add constraint webhook_endpoints_url_check
   check (url ~ '^(https?|nats|sqs|eventbridge|s3|pull)://' and char_length(url) <= 2000);
 
+-- Destinations have the flag is_listener, so that workers of the previous release do not call them. Those workers
+-- remove listeners that were not connected for a while, so destinations are always connected.
+create or replace function reset_endpoint_health() returns trigger language plpgsql as $$
+begin
+  delete from endpoint_health where endpoint_id = new.id;
+  insert into endpoint_health (endpoint_id, listened_at)
+  values (new.id, case when new.url !~ '^https?:' then timestamptz 'infinity' end);
+  return null;
+end $$;
+
 create table pull_cursors (
   endpoint_id integer primary key references webhook_endpoints on delete cascade,
   -- Position of the last event that was handed out.

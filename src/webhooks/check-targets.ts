@@ -1,7 +1,7 @@
 import type { Net } from '../config/nets.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type BlockReason, checkUrl, resolveTarget } from './address-guard.ts';
-import { kindOf, networkUrl } from './destinations/kinds.ts';
+import { isCalled, kindOf, networkUrl } from './destinations/kinds.ts';
 import { createLookup } from './dispatcher/send/resolver.ts';
 
 /** Endpoint whose URL cannot currently be called. */
@@ -16,8 +16,8 @@ export async function checkTargets(
   rules: { allowHttp: boolean; allowNets: readonly Net[] },
 ): Promise<{ checked: number; unusable: UnusableTarget[] }> {
   const { rows } = await executor.query<{ id: number; publisher_id: number; url: string }>(
-    `select id, publisher_id, url from webhook_endpoints
-    where enabled and deleted_at is null and not is_listener order by id limit ${maxChecked}`,
+    `select id, publisher_id, url from webhook_endpoints e
+    where enabled and deleted_at is null and ${isCalled} order by id limit ${maxChecked}`,
   );
   const lookup = createLookup();
   const problems = await Promise.all(

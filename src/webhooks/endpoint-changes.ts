@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
-import { pullUrl } from './destinations/kinds.ts';
+import { kindOf, pullUrl } from './destinations/kinds.ts';
 import { parkDisabled } from './dispatcher/claim/park.ts';
 import type { Method } from './dispatcher/send/request.ts';
 import {
@@ -16,6 +16,7 @@ import {
   findEndpoint,
   maxEndpoints,
 } from './endpoint-store.ts';
+import { markListener } from './listen/listeners.ts';
 import { startPull } from './pull/events.ts';
 import { createEndpointSecret, createV1aKey } from './signature.ts';
 
@@ -77,6 +78,7 @@ export async function addEndpoint(
 ): Promise<Saved> {
   const saved = await insertEndpoint(executor, box, { ...input, event: null });
   if (saved === null) throw new Error('an endpoint without an event was not inserted');
+  if (kindOf(input.url) !== 'http') await markListener(executor, saved.endpoint.id);
   if (input.url === pullUrl) await startPull(executor, saved.endpoint.id);
   return saved;
 }

@@ -15,6 +15,7 @@ const storage: Storage = {
   put: async () => {},
   get: async () => null,
   list: async () => [],
+  listUnfinished: async () => [],
   remove: async () => {},
 };
 

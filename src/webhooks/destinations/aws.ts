@@ -1,6 +1,7 @@
 import { AwsV4Signer } from 'aws4fetch';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { SendRequest } from '../dispatcher/send/result.ts';
+import { objectOf } from './broker.ts';
 import { networkUrl } from './kinds.ts';
 
 /** Message for an AWS service, or for a service with the same API. */
@@ -118,22 +119,15 @@ function objectKey(webhookId: string): string {
 }
 
 /**
- * Returns the status of the only event in an EventBridge response. EventBridge responds with 200 even if it rejected
- * the event.
+ * Returns the status of the only event in a response of EventBridge, which responds with 200 even if it refused the
+ * event. Any other JSON may arrive, because the endpoint chooses the server.
  */
 export function eventBridgeStatus(body: Buffer): number {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body.toString('utf8'));
-  } catch {
-    return 502;
-  }
-  const { FailedEntryCount: failed, Entries: [entry] = [] } = parsed as {
-    FailedEntryCount?: number;
-    Entries?: { ErrorCode?: string }[];
-  };
+  const { FailedEntryCount: failed, Entries: entries } = objectOf(body);
+  if (!Array.isArray(entries)) return 502;
   if (failed === 0) return 200;
-  const code = entry?.ErrorCode ?? '';
+  const code: unknown = (entries[0] as { ErrorCode?: unknown } | null | undefined)?.ErrorCode;
+  if (typeof code !== 'string') return 400;
   if (/throttl/i.test(code)) return 429;
   return /internal/i.test(code) ? 503 : 400;
 }

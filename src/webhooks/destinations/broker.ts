@@ -11,6 +11,8 @@ export type BrokerServer = {
   addresses: readonly ResolvedAddress[];
   isTls: boolean;
   secrets: Readonly<Record<string, string>>;
+  /** Certificate authorities in PEM format, which replace the built-in ones. */
+  ca?: string | undefined;
   /** Timeout for connecting, in milliseconds. */
   timeoutMs: number;
 };
@@ -45,3 +47,23 @@ export const answerOf = (status: number, text: string): FetchResponse => ({
   body: Buffer.from(text).subarray(0, maxKeptBytes),
   truncated: false,
 });
+
+/** Returns the object that a response contains as JSON. It is empty if there is none. */
+export function objectOf(body: Buffer): Record<string, unknown> {
+  try {
+    const parsed: unknown = JSON.parse(body.toString('utf8'));
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Creates a promise together with the functions that settle it. */
+export function promiseOf<Value>() {
+  let resolve: (value: Value) => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<Value>((...settle) => {
+    [resolve, reject] = settle;
+  });
+  return { promise, resolve, reject };
+}

@@ -5,6 +5,17 @@ export type DestinationKind = (typeof destinationKinds)[number];
 /** Placeholder URL of pull endpoints. */
 export const pullUrl = 'pull://consumer';
 
+/*
+ * The flag `is_listener` is set for all destinations other than HTTP, so that workers of the previous release do not
+ * claim their deliveries, and `listened_at` is in the infinite future, so that they do not remove the endpoints.
+ */
+
+/** SQL condition that is true if workers call endpoint `e`. */
+export const isCalled = `(not e.is_listener or e.url ~ '^(nats|sqs|eventbridge|s3):')`;
+
+/** SQL condition that is true if endpoint `e` is a listener of the command line. */
+export const isListener = `(e.is_listener and e.url ~ '^https?:')`;
+
 /** Returns the destination kind of an endpoint with this URL. */
 export function kindOf(url: string): DestinationKind | 'http' {
   const scheme = url.slice(0, Math.max(0, url.indexOf(':')));

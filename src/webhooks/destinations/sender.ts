@@ -3,10 +3,17 @@ import { LRUCache } from 'lru-cache';
 import { minuteMs } from '../../platform/lib/time.ts';
 import { checkUrl, resolveTarget } from '../address-guard.ts';
 import { createLookup, type ResolvedAddress } from '../dispatcher/send/resolver.ts';
-import { type Failure, fail, type SendRequest, type SendResult, type Timing } from '../dispatcher/send/result.ts';
+import {
+  type Failure,
+  fail,
+  localFailure,
+  type SendRequest,
+  type SendResult,
+  type Timing,
+} from '../dispatcher/send/result.ts';
 import type { Sender, SenderOptions } from '../sender.ts';
 import { awsRequest, eventBridgeStatus } from './aws.ts';
-import type { BrokerAnswer, BrokerClient, BrokerServer } from './broker.ts';
+import { type BrokerAnswer, type BrokerClient, type BrokerServer, promiseOf } from './broker.ts';
 import { kindOf, networkUrl } from './kinds.ts';
 import { answerOfNatsError, connectToNats } from './nats.ts';
 
@@ -22,7 +29,7 @@ type DestinationRequest = SendRequest & { destination: NonNullable<SendRequest['
  * settings stay the same.
  */
 export function withDestinations(http: Sender, options: SenderOptions): Sender {
-  const { allowNets, lookup = createLookup(), now = () => performance.now() } = options;
+  const { allowNets, ca, lookup = createLookup(), now = () => performance.now() } = options;
   const clients = createClients();
   const stop = new AbortController();
 
@@ -40,7 +47,7 @@ export function withDestinations(http: Sender, options: SenderOptions): Sender {
     const { destination, headers, body, deadlineMs: timeoutMs } = request;
     const { addresses } = target;
     const isTls = server.protocol === 'https:';
-    const client = await clients.open({ url, addresses, isTls, secrets: destination.secrets, timeoutMs });
+    const client = await clients.open({ url, addresses, isTls, secrets: destination.secrets, ca, timeoutMs });
     timing.connectMs = client.connectMs;
     return client.publish({ ...destination, url, headers, body: body ?? Buffer.alloc(0), timeoutMs });
   }
@@ -70,15 +77,17 @@ export function withDestinations(http: Sender, options: SenderOptions): Sender {
     return isBus ? { ...result, status: eventBridgeStatus(result.body) } : result;
   }
 
+  async function send(request: SendRequest): Promise<SendResult> {
+    const { destination } = request;
+    const kind = kindOf(request.url);
+    if (kind === 'http' || destination === undefined) return http.send(request);
+    const checked = checkUrl(networkUrl(new URL(request.url)).href, options);
+    if (!checked.ok) return { kind: 'blocked', reason: checked.reason };
+    return kind === 'nats' ? sendToBroker({ ...request, destination }) : sendToAws({ ...request, destination });
+  }
+
   return {
-    send: async (request) => {
-      const { destination } = request;
-      const kind = kindOf(request.url);
-      if (kind === 'http' || destination === undefined) return http.send(request);
-      const checked = checkUrl(networkUrl(new URL(request.url)).href, options);
-      if (!checked.ok) return { kind: 'blocked', reason: checked.reason };
-      return kind === 'nats' ? sendToBroker({ ...request, destination }) : sendToAws({ ...request, destination });
-    },
+    send: (request) => send(request).catch(localFailure),
     close: async () => {
       stop.abort();
       await clients.close();
@@ -150,12 +159,4 @@ function startDeadline({ deadlineMs, signal }: SendRequest, stopped: AbortSignal
     for (const source of signals) source.removeEventListener('abort', cancel);
   };
   return { reached, clear };
-}
-
-function promiseOf<Value>() {
-  let resolve: (value: Value) => void = () => {};
-  const promise = new Promise<Value>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

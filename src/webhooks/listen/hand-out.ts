@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { pullUrl } from '../destinations/kinds.ts';
+import { isListener } from '../destinations/kinds.ts';
 import { claimedColumns, claimedOf, type WholeRow } from '../dispatcher/claim/claim.ts';
 import type { Claimed, Standing } from '../dispatcher/claim/claimed.ts';
 import { leaseGraceMs } from '../dispatcher/leases.ts';
@@ -22,7 +22,7 @@ const handOutStatement = `
       where q.lane = any(array['live', 'redelivery']) and q.endpoint_id = e.id and q.lease_until > now()
     )) as room
     from webhook_endpoints e
-    where e.id = $1 and e.publisher_id = $2 and e.is_listener and e.url <> '${pullUrl}' and e.enabled
+    where e.id = $1 and e.publisher_id = $2 and ${isListener} and e.enabled
       and e.paused_at is null and e.deleted_at is null
   ), noted as (
     update endpoint_health set listened_at = now()
@@ -57,7 +57,7 @@ const findStatement = `
   join endpoint_health h on h.endpoint_id = e.id
   join delivery_attempts a on a.day = k.day and a.delivery_id = k.delivery_id and a.generation = k.generation
   join deliveries d on d.day = k.day and d.id = k.delivery_id
-  where e.id = $1 and e.publisher_id = $2 and e.is_listener and e.url <> '${pullUrl}' and k.delivery_id = $3::uuid
+  where e.id = $1 and e.publisher_id = $2 and ${isListener} and k.delivery_id = $3::uuid
     and k.day = $4::date
     and a.day = $4::date and d.day = $4::date and k.generation = $5 and k.lease_until is not null`;
 

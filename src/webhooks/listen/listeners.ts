@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { pullUrl } from '../destinations/kinds.ts';
+import { isListener } from '../destinations/kinds.ts';
 
 /*
  * A listener is an endpoint that no worker calls: a command line on a developer's machine takes its deliveries over a
@@ -16,8 +16,8 @@ export async function markListener(executor: Executor, endpointId: number): Prom
 /** Returns the IDs of the publisher's listeners, to which triggered sample events are sent. */
 export async function listenerIds(executor: Executor, publisherId: number): Promise<number[]> {
   const { rows } = await executor.query<{ id: number }>(
-    `select id from webhook_endpoints
-    where publisher_id = $1 and is_listener and url <> '${pullUrl}' and deleted_at is null order by id`,
+    `select id from webhook_endpoints e
+    where publisher_id = $1 and ${isListener} and deleted_at is null order by id`,
     [publisherId],
   );
   return rows.map(({ id }) => id);
@@ -28,7 +28,7 @@ export async function removeAbandonedListeners(executor: Executor): Promise<void
   await executor.query(
     `update webhook_endpoints e set deleted_at = now(), enabled = false, updated_at = now()
     from endpoint_health h
-    where h.endpoint_id = e.id and e.is_listener and e.url <> '${pullUrl}' and e.deleted_at is null
+    where h.endpoint_id = e.id and ${isListener} and e.deleted_at is null
       and coalesce(h.listened_at, e.created_at) < now() - interval '${abandonedAfter}'`,
   );
 }

@@ -22,7 +22,6 @@ const maxPageBytes = 4_000_000;
 
 /** Turns a new endpoint into a pull endpoint. */
 export async function startPull(executor: Executor, endpointId: number): Promise<void> {
-  await executor.query('update webhook_endpoints set is_listener = true where id = $1', [endpointId]);
   await executor.query('insert into pull_cursors (endpoint_id) values ($1) on conflict do nothing', [endpointId]);
 }
 

@@ -1,5 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { eventBridgeStatus } from '../../../src/webhooks/destinations/aws.ts';
+import { withDestinations } from '../../../src/webhooks/destinations/sender.ts';
 import { timeLimit } from '../../support/time-limit.ts';
 import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import { attemptsOf, createParts, deliveryOf, type Hook } from '../dispatcher/support.ts';
@@ -164,4 +166,55 @@ test('the secret key is in no request and no log, even if the service echoes it'
   const log = (await me.call('GET', `/deliveries/${id}`)).body;
   expect(log).not.toContain(secretKey);
   expect(log).toContain('[hidden]');
+});
+
+test('no reply of a hostile EventBridge, SQS or S3 ends the worker', async () => {
+  const odd: unknown[] = [null, 5, 'x', true, [], [null], {}, { toString: null }, { ErrorCode: { toString: null } }];
+  const replies = [
+    ...odd,
+    ...odd.map((Entries) => ({ Entries })),
+    ...odd.map((entry) => ({ FailedEntryCount: 1, Entries: [entry] })),
+    ...odd.map((ErrorCode) => ({ FailedEntryCount: ErrorCode, Entries: [{ ErrorCode }] })),
+  ].map((reply) => Buffer.from(JSON.stringify(reply)));
+  const random = Array.from({ length: 500 }, (_, index) => {
+    const bytes = Buffer.from(replies[index % replies.length] as Buffer);
+    for (let at = index % 5; at < bytes.length; at += 7) bytes[at] = (index * 31 + at * 17) % 256;
+    return bytes;
+  });
+  for (const body of [...replies, ...random])
+    expect([200, 400, 429, 502, 503], body.toString()).toContain(eventBridgeStatus(body));
+  expect(eventBridgeStatus(Buffer.from('null'))).toBe(502);
+  const hook = await parts.hook((response, _request, count) => response.end(replies[(count - 1) % replies.length]));
+  const service_url = new URL(hook.url).origin;
+  const id = await deliver({ kind: 'eventbridge', bus: 'shop', service_url, ...aws });
+  await until(id, 'failed');
+  expect((await attemptsOf(t, id)).map(({ status_code: status }) => status)).toEqual([502, 502, 502]);
+  for (const other of [
+    { kind: 'sqs', queue_url: `${service_url}/1234/orders`, ...aws },
+    { kind: 's3', bucket: 'perks', service_url, ...aws },
+  ]) {
+    me = await addManager(t);
+    await until(await deliver(other), 'delivered');
+  }
+});
+
+test('a fault in the sender is a local failure, and does not use up an attempt', async () => {
+  const broken = { send: () => Promise.reject(new Error('broken')), close: async () => {} };
+  const sender = withDestinations(broken, { allowNets: [], allowHttp: true, userAgent: 'test' });
+  const request = { method: 'POST', headers: {}, body: null, deadlineMs: 1000 } as const;
+  const destination = { id: 'msg_0', orderKey: 'x', secrets: {} };
+  for (const url of ['https://example.com/', 's3://s3.example.com/bucket', 'sqs://%', 'nats://['])
+    expect(await sender.send({ ...request, url, destination })).toMatchObject({ kind: 'error', class: 'local' });
+  const hook = await parts.hook();
+  await me.endpoint(hook.url);
+  let calls = 0;
+  const send = (): Promise<never> => (calls++ === 0 ? broken.send() : Promise.resolve({ kind: 'response' } as never));
+  await parts.dispatcher({ sender: { ...broken, send } });
+  const id = await me.enqueueDelivery({ payload });
+  await vi.waitFor(async () => {
+    const [rejected, malformed] = await attemptsOf(t, id);
+    expect(rejected).toMatchObject({ error_class: 'local', error_message: expect.stringContaining('broken') });
+    expect(malformed).toMatchObject({ error_class: 'local' });
+  }, timeLimit(9000));
+  expect(await deliveryOf(t, id)).toMatchObject({ attempts: 0 });
 });

@@ -1,16 +1,20 @@
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { connect, type NatsConnection, nkeys } from '@nats-io/transport-node';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { promiseOf } from '../../../src/webhooks/destinations/broker.ts';
+import { answerOfNatsError, connectToNats, createNatsParser } from '../../../src/webhooks/destinations/nats.ts';
 import { hasNats, type NatsServers, startNats } from '../../support/nats.ts';
 import { endChild, freePort } from '../../support/server-process.ts';
 import { timeLimit } from '../../support/time-limit.ts';
 import { createWebhooksApp, type WebhooksApp } from '../app.ts';
+import { selfSigned } from '../dispatcher/send/certificate.ts';
 import { attemptsOf, createParts, deliveryOf } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
@@ -177,18 +181,187 @@ natsTest(
   timeLimit(20_000),
 );
 
-natsTest('a server that accepts connections but says nothing runs into the timeout', async () => {
-  const silent = createServer(() => {});
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  const { id } = await addNats({ address: `127.0.0.1:${(silent.address() as AddressInfo).port}` });
-  const test = await me.call('POST', `/webhook-endpoints/${id}/test`, { deadline_ms: 1000 });
-  expect(test.json()).toMatchObject({ data: { delivered: false, error: { class: 'timeout' } } });
-  silent.close();
-});
-
 natsTest('the test button publishes a sample', async () => {
   const { id } = await addNats();
   const test = await me.call('POST', `/webhook-endpoints/${id}/test`, {});
   expect(test.json()).toMatchObject({ data: { delivered: true, status: 200 } });
   expect((await messages()).at(-1)?.headers).toMatchObject({ 'perkwire-test': '1' });
 });
+
+const info = 'INFO {"max_payload":1000000,"headers":true}\r\n';
+
+/** Starts a server that a tenant controls, and connects to it. `ended` resolves when the server's socket has ended. */
+async function hostile(onSocket: (socket: Socket) => void, settings: object = {}, timeoutMs = 300) {
+  const ended = promiseOf<void>();
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('close', () => ended.resolve());
+    onSocket(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = new URL(`nats://nats.test:${port}/orders.new`);
+  const addresses = [{ address: '127.0.0.1', family: 4 }] as const;
+  const base = { url, addresses, isTls: false, secrets: {}, timeoutMs };
+  const opened = connectToNats({ ...base, ...settings }).catch(answerOfNatsError);
+  const message = { url, id: 'msg_1', orderKey: '', headers: {}, body: Buffer.from('{}'), timeoutMs };
+  return { opened, message, ended: ended.promise.finally(() => server.close()) };
+}
+
+/** Connects to a server that greets properly and then answers each message with `reply`. */
+async function hostileReply(reply: (inbox: string) => string | Buffer) {
+  const { opened, message, ended } = await hostile(
+    (socket) => {
+      socket.write(info);
+      socket.on('data', (chunk) => {
+        const text = chunk.toString();
+        if (text.startsWith('CONNECT')) socket.write('PONG\r\n');
+        for (const [, inbox = ''] of text.matchAll(/HPUB \S+ (\S+)/g)) socket.write(reply(inbox));
+      });
+    },
+    {},
+    5000,
+  );
+  const client = await opened;
+  if ('kind' in client) throw new Error('not connected');
+  return { client, message, ended };
+}
+
+test('a server that says nothing, or speaks too late, loses its connection with the timeout', async () => {
+  for (const greet of [() => {}, (socket: Socket) => void sleep(600).then(() => socket.write(info))]) {
+    const { opened, ended } = await hostile(greet);
+    expect(await opened).toMatchObject({ kind: 'error', class: 'timeout' });
+    await ended;
+  }
+});
+
+test('a server that never ends its first line or sends a huge message loses its connection at once', async () => {
+  const endless = await hostile((socket) => void socket.write(Buffer.alloc(8_000_000, 'I')), {}, 60_000);
+  expect(await endless.opened).toMatchObject({ kind: 'error', class: 'protocol' });
+  await endless.ended;
+  for (const size of [50_000_000, 65_535]) {
+    const { client, message, ended } = await hostileReply((inbox) => `MSG ${inbox} 1 ${size}\r\n${'x'.repeat(65_536)}`);
+    expect(await client.publish(message)).toMatchObject({ kind: 'error', class: 'protocol' });
+    expect(client.isOpen()).toBe(false);
+    await ended;
+  }
+});
+
+test('whatever a server sends, each message gets an answer', async () => {
+  const contents = ['null', '5', '[]', '{}', '{"stream":5}', '{"stream":"A","error":null}', '{"error":{}}', 'x', ''];
+  const own = await hostileReply((inbox) => {
+    const content = contents[Number(inbox.split('.').at(-1)) % contents.length] ?? '';
+    return `MSG ${inbox} 1 ${content.length}\r\n${content}\r\n`;
+  });
+  for (let index = 0; index < contents.length; index++)
+    expect(await own.client.publish(own.message)).toMatchObject({ kind: 'response', status: 503 });
+  await own.client.close();
+  await own.ended;
+  for (const line of ['-ERR', "-ERR ''", 'INFO', 'INFO null\r\nPONG x', 'MSG', 'MSG a', 'HMSG a 1 9 2', '', '\u0000']) {
+    const { client, message, ended } = await hostileReply(() => `${line}\r\nQUIT\r\n\r\n`);
+    expect(await client.publish(message)).toMatchObject({ kind: 'error' });
+    await ended;
+  }
+});
+
+test('lines and messages are found however the bytes are split, and random bytes do no harm', () => {
+  const stream = Buffer.from('INFO {}\r\nMSG a 1 5\r\nb\r\nc!\r\nHMSG a 1 2 3\r\nxyz\r\nPING\r\n');
+  const readOf = (chunks: readonly Buffer[]): string[] => {
+    const found: string[] = [];
+    const reader = {
+      onLine: (line: string) => found.push(line),
+      onMessage: (line: string, content: Buffer) => found.push(`${line} ${content}`),
+    };
+    const read = createNatsParser(reader, () => found.push('excess'));
+    for (const chunk of chunks) read(chunk);
+    return found;
+  };
+  const expected = ['INFO {}', 'MSG a 1 5 b\r\nc!', 'HMSG a 1 2 3 xyz', 'PING'];
+  for (let size = 1; size <= stream.length; size++) {
+    const chunks = Array.from({ length: Math.ceil(stream.length / size) }, (_, index) =>
+      stream.subarray(index * size, (index + 1) * size),
+    );
+    expect(readOf(chunks)).toEqual(expected);
+  }
+  for (let seed = 0; seed < 2000; seed++) {
+    const bytes = Buffer.from(stream);
+    for (let at = seed % 7; at < bytes.length; at += 1 + (seed % 11)) bytes[at] = (seed * 31 + at * 17) % 256;
+    readOf([bytes]);
+  }
+  const startMs = performance.now();
+  readOf([Buffer.from(`MSG ${'1'.repeat(65_000)}x\r\n`)]);
+  readOf(Array.from({ length: 70_000 }, () => Buffer.from('I')));
+  expect(performance.now() - startMs).toBeLessThan(timeLimit(1000));
+});
+
+test('credentials sign the nonce of the server, and unusable ones are answered with 401', async () => {
+  const pair = nkeys.createUser();
+  const seed = new TextDecoder().decode(pair.getSeed());
+  const credentials = [
+    '-----BEGIN NATS USER JWT-----',
+    'eyJ.own.jwt',
+    '------END NATS USER JWT------',
+    '',
+    '-----BEGIN USER NKEY SEED-----',
+    seed,
+    '------END USER NKEY SEED------',
+    '',
+  ].join('\n');
+  const greeting = promiseOf<string>();
+  const server = (socket: Socket) => {
+    socket.write('INFO {"nonce":"own-nonce"}\r\n');
+    socket.on('data', (chunk) => greeting.resolve(chunk.toString()));
+  };
+  await hostile(server, { secrets: { credentials } });
+  const { jwt, sig, nkey } = JSON.parse(/^CONNECT (.*)\r\n/.exec(await greeting.promise)?.[1] ?? '');
+  expect({ jwt, nkey }).toEqual({ jwt: 'eyJ.own.jwt', nkey: pair.getPublicKey() });
+  expect(pair.verify(Buffer.from('own-nonce'), Buffer.from(sig, 'base64url'))).toBe(true);
+  const unusable = await hostile(server, { secrets: { credentials: '-'.repeat(4000) } });
+  expect(await unusable.opened).toMatchObject({ kind: 'response', status: 401 });
+  await unusable.ended;
+});
+
+test('with TLS required, nothing is sent or believed in plain text', async () => {
+  const received: Buffer[] = [];
+  const fake = (first: string) => (socket: Socket) => {
+    socket.write(first);
+    socket.on('data', (chunk) => received.push(chunk));
+  };
+  const secrets = { token: 'own-secret-token' };
+  for (const first of [info, `INFO {"tls_required":true}\r\nPONG\r\n`, `INFO {"tls_available":true}\r\nMSG a`]) {
+    const { opened, ended } = await hostile(fake(first), { isTls: true, secrets });
+    expect(await opened).toMatchObject({ kind: 'error' });
+    await ended;
+  }
+  expect(Buffer.concat(received).toString('latin1')).not.toContain('CONNECT');
+});
+
+natsTest(
+  'with TLS, the certificate must be for the name of the server',
+  async () => {
+    const { cert, key } = selfSigned('nats.test');
+    await writeFile(join(folder, 'cert.pem'), cert);
+    await writeFile(join(folder, 'key.pem'), key);
+    const port = await freePort();
+    const config = join(folder, 'tls.conf');
+    const files = `cert_file: "${folder}/cert.pem", key_file: "${folder}/key.pem"`;
+    await writeFile(config, `listen: 127.0.0.1:${port}\ntls {${files}}\nauthorization {token: "own-token"}`);
+    const child = spawn('nats-server', ['-c', config], { stdio: 'ignore' });
+    const connectTo = (host: string, ca: string | undefined = cert) => {
+      const url = new URL(`nats://${host}:${port}/orders.new`);
+      const addresses = [{ address: '127.0.0.1', family: 4 }] as const;
+      return connectToNats({ url, addresses, isTls: true, ca, secrets: { token: 'own-token' }, timeoutMs: 5000 });
+    };
+    try {
+      const client = await vi.waitFor(() => connectTo('nats.test'), timeLimit(9000));
+      const message = { url: new URL('nats://x/orders.new'), id: 'msg_1', orderKey: '', headers: {}, timeoutMs: 5000 };
+      expect(await client.publish({ ...message, body: Buffer.from('{}') })).toMatchObject({ status: 404 });
+      await client.close();
+      for (const wrong of [connectTo('other.test'), connectTo('nats.test', selfSigned('nats.test').cert)])
+        expect(await wrong.catch(answerOfNatsError)).toMatchObject({ kind: 'error', class: 'tls' });
+    } finally {
+      await endChild(child, 'SIGKILL');
+    }
+  },
+  timeLimit(20_000),
+);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { mayBeCalled } from '../../../src/webhooks/dispatcher/claim/claim.ts';
 import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
@@ -87,6 +88,36 @@ test('a stored secret is not used for another server or user', async () => {
     me.call('POST', `/webhook-endpoints/${bucket.id}/test`, { destination: stolen }),
   ])
     expect((await call).json().error.details[0].path).toBe('/destination/secret_access_key');
+});
+
+test('workers of the previous release neither call nor remove an endpoint with a destination', async () => {
+  const manager = await addManager(t);
+  const queue = { kind: 'sqs', queue_url: 'https://sqs.eu-central-1.amazonaws.com/1234/orders', ...aws };
+  const others = [queue, { kind: 'eventbridge', bus: 'x', ...aws }, { kind: 's3', bucket: 'perks', ...aws }];
+  const ids: number[] = [];
+  for (const destination of [{ kind: 'pull' }, nats, ...others])
+    ids.push((await create(destination, {}, manager)).json().data.id);
+  for (const enabled of [false, true])
+    for (const id of ids) await manager.call('PATCH', `/webhook-endpoints/${id}`, { enabled });
+  await t.pool.query("update webhook_endpoints set created_at = now() - interval '1 day' where id = any($1)", [ids]);
+  const called = async (condition: string) => {
+    const { rows } = await t.pool.query<{ id: number }>(
+      `select e.id from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
+      where e.id = any($1) and e.enabled and e.deleted_at is null and ${condition} order by e.id`,
+      [ids],
+    );
+    return rows.map(({ id }) => id);
+  };
+  // The clean-up and the condition of the previous release.
+  await t.pool.query(
+    `update webhook_endpoints e set deleted_at = now(), enabled = false, updated_at = now()
+    from endpoint_health h
+    where h.endpoint_id = e.id and e.is_listener and e.deleted_at is null
+      and coalesce(h.listened_at, e.created_at) < now() - interval '15 minutes'`,
+  );
+  expect(await called('true')).toEqual(ids);
+  expect(await called('e.paused_at is null and not e.is_listener')).toEqual([]);
+  expect(await called(mayBeCalled)).toEqual(ids.slice(1));
 });
 
 test('private servers, plain text and unusual ports are refused like those of webhook URLs', async () => {

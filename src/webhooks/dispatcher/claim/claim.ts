@@ -1,4 +1,5 @@
 import type { Executor } from '../../../platform/db/pool.ts';
+import { isCalled } from '../../destinations/kinds.ts';
 import type { SealedHeaders } from '../../signature.ts';
 import type { Transformation } from '../../transformations/evaluators.ts';
 import { interruptedColumns, leaseGraceMs, logInterrupted } from '../leases.ts';
@@ -7,7 +8,7 @@ import type { Candidate, Claimed, Lane, Standing } from './claimed.ts';
 import type { Allowance, RateAllowance } from './limits.ts';
 
 /** SQL condition that is true if endpoint `e` with health `h` may be called. */
-export const mayBeCalled = `e.enabled and e.paused_at is null and not e.is_listener
+export const mayBeCalled = `e.enabled and e.paused_at is null and ${isCalled}
       and (h.breaker_state = 'closed' or h.open_until <= now())
       and (not e.strict_order or h.not_before is null or h.not_before <= now())`;
 

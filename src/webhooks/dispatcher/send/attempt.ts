@@ -13,7 +13,7 @@ import type { Claimed } from '../claim/claimed.ts';
 import { classify, defaultSteps, nextAttempt } from '../settle/retry-schedule.ts';
 import type { Outcome, RequestHead, Settlement, TransformedBody } from '../settle/settle.ts';
 import { buildRequest, type HttpCall } from './request.ts';
-import { fail, maxKeptBytes, type SendResult } from './result.ts';
+import { fail, localFailure, maxKeptBytes, type SendResult } from './result.ts';
 
 type RequestTools = {
   secretBox: SecretBox;
@@ -56,8 +56,22 @@ export async function attempt(claimed: Claimed, tools: AttemptTools, signal: Abo
 async function makeAttempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
   const transformed = claimed.transformation === null ? null : await transform(claimed, tools);
   const call = transformed !== null && 'kind' in transformed ? transformed : prepare(claimed, tools, transformed);
-  const result: SendResult =
-    'kind' in call ? call : await tools.sender.send({ deadlineMs: claimed.deadlineMs, signal, ...call });
+  const { deadlineMs } = claimed;
+  const result = 'kind' in call ? call : await tools.sender.send({ deadlineMs, signal, ...call }).catch(localFailure);
+  try {
+    return settlementOf(claimed, call, result, tools, signal);
+  } catch (err) {
+    return settlementOf(claimed, call, localFailure(err), tools, signal);
+  }
+}
+
+function settlementOf(
+  claimed: Claimed,
+  call: ReturnType<typeof prepare>,
+  result: SendResult,
+  tools: AttemptTools,
+  signal: AbortSignal,
+): Settlement {
   const request = 'kind' in call || result.kind === 'blocked' ? null : headOf(call, claimed);
   const verdict = classify(result, tools.now());
   const counts = verdict.outcome !== 'retry' || verdict.countsAsAttempt;
@@ -124,7 +138,7 @@ export function prepare(
     const strictEndpointId = claimed.strictOrder ? claimed.endpointId : null;
     return { ...request, ...destinationPart({ url, deliveryId, payload, headers, strictEndpointId }) };
   } catch (err) {
-    return notSent('local', `the request could not be made: ${(err as Error).message}`);
+    return localFailure(err);
   }
 }
 
@@ -286,7 +300,7 @@ export function createCalls(tools: AttemptTools, onEnd: (settlement: Settlement)
     },
     drain: async (limitMs) => {
       const timer = setTimeout(() => cancel.abort(), limitMs);
-      await Promise.all(inFlight);
+      await Promise.allSettled(inFlight);
       clearTimeout(timer);
     },
   };

@@ -14,7 +14,7 @@ const maxHeadBytes = 16_384;
 const maxIdleMs = 30_000;
 
 /** Connection phase. */
-type Phase = 'tcp' | 'tls' | 'open';
+export type Phase = 'tcp' | 'tls' | 'open';
 
 export type PoolOptions = DialOptions & {
   /** All open connections of the sender. */
@@ -221,7 +221,7 @@ const protocolCodes = new Set(['HTTPParserError', 'UND_ERR_HEADERS_OVERFLOW', 'U
 const tlsCode = /^(ERR_SSL_|ERR_TLS_|EPROTO$)/;
 
 /** Converts a connection error to a failure, depending on the connection phase. */
-function failureOf(error: Error, phase: Phase): Failure {
+export function failureOf(error: Error, phase: Phase): Failure {
   // undici's parser errors have a name, but their `code` is undefined.
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
   // If a connection to several addresses failed, the error is an `AggregateError` without a message.

@@ -108,7 +108,7 @@ function tlsOptions({ url, ca }: DialOptions): TlsOptions {
  * Creates a lookup function that returns only the vetted addresses. Sockets do not call it if the host is an IP
  * address, which has already been vetted.
  */
-const pinned =
+export const pinned =
   (addresses: readonly ResolvedAddress[]): LookupFunction =>
   (_hostname, { all }, callback) => {
     const [first] = addresses;

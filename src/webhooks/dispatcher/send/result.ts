@@ -82,3 +82,9 @@ export const fail = (errorClass: ErrorClass, message: string): Failure => ({
   class: errorClass,
   message,
 });
+
+/** Returns the result of a call that could not be made or evaluated. */
+export const localFailure = (error: unknown): Extract<SendResult, Failure> => ({
+  ...fail('local', `the request could not be made: ${error instanceof Error ? error.message : String(error)}`),
+  timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
+});
