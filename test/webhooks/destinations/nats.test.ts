@@ -267,14 +267,14 @@ test('whatever a server sends, each message gets an answer', async () => {
 test('lines and messages are found however the bytes are split, and random bytes do no harm', () => {
   const stream = Buffer.from('INFO {}\r\nMSG a 1 5\r\nb\r\nc!\r\nHMSG a 1 2 3\r\nxyz\r\nPING\r\n');
   const readOf = (chunks: readonly Buffer[]): string[] => {
-    const found: string[] = [];
+    const pieces: string[] = [];
     const reader = {
-      onLine: (line: string) => found.push(line),
-      onMessage: (line: string, content: Buffer) => found.push(`${line} ${content}`),
+      onLine: (line: string) => pieces.push(line),
+      onMessage: (line: string, content: Buffer) => pieces.push(`${line} ${content}`),
     };
-    const read = createNatsParser(reader, () => found.push('excess'));
+    const read = createNatsParser(reader, () => pieces.push('excess'));
     for (const chunk of chunks) read(chunk);
-    return found;
+    return pieces;
   };
   const expected = ['INFO {}', 'MSG a 1 5 b\r\nc!', 'HMSG a 1 2 3 xyz', 'PING'];
   for (let size = 1; size <= stream.length; size++) {
