@@ -118,7 +118,7 @@ test('every table can be read, and its columns are as documented', async () => {
 
 test('the DuckDB commands of the guide count what is in the database', async () => {
   const guide = await readFile('docs/guides/data-files.md', 'utf8');
-  const section = guide.slice(guide.indexOf('\nDuckDB:\n'), guide.indexOf('\nTrino,'));
+  const section = guide.slice(guide.indexOf('\nDuckDB, '), guide.indexOf('\nTrino, '));
   const commands = [...section.matchAll(/```sql\n([^`]+)```/g)].map(([, sql = '']) =>
     sql.replaceAll('PATH', folder.path).replace('current_date - 1', 'current_date'),
   );
