@@ -37,6 +37,6 @@ test('operators see the latest exports and why the last one failed, and other us
 test('without DATA_FILES_URL, the page says how to turn data files on', async () => {
   const other = await createTestApp({ databaseUrl: t.databaseUrl });
   const user = await signInAs(other, 'operator');
-  expect((await user.get(path)).body).toContain('Set DATA_FILES_URL');
+  expect((await user.get(path)).body).toContain('set DATA_FILES_URL');
   await other.close();
 });

@@ -357,8 +357,8 @@ natsTest(
       const message = { url: new URL('nats://x/orders.new'), id: 'msg_1', orderKey: '', headers: {}, timeoutMs: 5000 };
       expect(await client.publish({ ...message, body: Buffer.from('{}') })).toMatchObject({ status: 404 });
       await client.close();
-      for (const wrong of [connectTo('other.test'), connectTo('nats.test', selfSigned('nats.test').cert)])
-        expect(await wrong.catch(answerOfNatsError)).toMatchObject({ kind: 'error', class: 'tls' });
+      for (const [host, ca] of [['other.test'], ['nats.test', selfSigned('nats.test').cert]] as const)
+        expect(await connectTo(host, ca).catch(answerOfNatsError)).toMatchObject({ kind: 'error', class: 'tls' });
     } finally {
       await endChild(child, 'SIGKILL');
     }
