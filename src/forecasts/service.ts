@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { ModelSource } from '../learning/source.ts';
@@ -56,15 +57,13 @@ export function createForecastService({ pool, dbHealth, catalog, model, now }: S
     message: problem('forecastsWaiting'),
   });
   const results = createCache<DatedForecast>({
-    size: maxKept,
-    ageMs: keptMs,
-    now,
+    max: maxKept,
+    ttl: keptMs,
     isKept: ({ sample }) => sample.sessions > 0,
   });
   const samples = createCache<PublisherSample>({
-    size: maxSamples,
-    ageMs: sampleKeptMs,
-    now,
+    max: maxSamples,
+    ttl: sampleKeptMs,
     isKept: ({ sessions }) => sessions.length > 0,
   });
 
@@ -122,24 +121,25 @@ async function runPaced<T>(work: Generator<void, T>): Promise<T> {
 }
 
 type CacheOptions<T> = {
-  size: number;
-  ageMs: number;
-  now: () => number;
+  max: number;
+  /** Time for which a value is cached, in milliseconds. */
+  ttl: number;
   /** Whether a value may be cached. An empty sample is not, so that a publisher's first sessions appear immediately. */
   isKept: (value: T) => boolean;
 };
 
 /** Creates a cache of promises. Failed ones are removed. */
-function createCache<T>({ size, ageMs, now, isKept }: CacheOptions<T>) {
-  const entries = new Map<string, { untilMs: number; value: Promise<T> }>();
+function createCache<T>({ max, ttl, isKept }: CacheOptions<T>) {
+  const cached = new LRUCache<string, Promise<T>>({ max, ttl });
   return (key: string, load: () => Promise<T>): Promise<T> => {
-    const cached = entries.get(key);
-    if (cached !== undefined && cached.untilMs > now()) return cached.value;
+    const existing = cached.get(key);
+    if (existing !== undefined) return existing;
     const value = load();
-    entries.delete(key);
-    entries.set(key, { untilMs: now() + ageMs, value });
-    for (const oldest of entries.keys()) if (entries.size > size) entries.delete(oldest);
-    value.then((loaded) => isKept(loaded) || entries.delete(key)).catch(() => entries.delete(key));
+    cached.set(key, value);
+    const forget = (): void => {
+      if (cached.peek(key) === value) cached.delete(key);
+    };
+    value.then((loaded) => isKept(loaded) || forget(), forget);
     return value;
   };
 }

@@ -199,7 +199,7 @@ export type EndpointHealth = {
    * attempt is no longer stored.
    */
   lastFailure: FailedAttempt | null;
-  /** Error of the transformation, or null if the last transformation succeeded or there is none. */
+  /** Error of the last transformation, or null if it succeeded or the endpoint has no transformation. */
   transformationFailure: TransformationError | null;
   /** Number of pending deliveries, counted up to {@link maxCounted}. Held deliveries are counted in the same way. */
   pending: number;

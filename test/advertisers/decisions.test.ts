@@ -16,13 +16,7 @@ let call: ReturnType<typeof callsOf>;
 let clock = Date.now();
 beforeAll(async () => {
   server = await startMailServer();
-  const mail = {
-    host: '127.0.0.1',
-    port: server.port,
-    secure: false,
-    from: 'Perkwire <perkwire@example.com>',
-    credentials: { user: 'user', password: 'secret' },
-  };
+  const { mail } = server;
   t = await createTestApp({ config: { mail }, now: () => clock });
   [own, other] = (await advertisersOf(t, 2)) as [TestAdvertiser, TestAdvertiser];
   admin = await signInAs(t, 'admin');

@@ -24,13 +24,7 @@ const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
   server = await startMailServer();
-  const mail = {
-    host: '127.0.0.1',
-    port: server.port,
-    secure: false,
-    from: 'Perkwire <perkwire@example.com>',
-    credentials: { user: 'user', password: 'secret' },
-  };
+  const { mail } = server;
   t = await createTestApp({ config: { mail } });
   base = await t.app.listen({ port: 0, host: '127.0.0.1' });
   browser = await openBrowser();

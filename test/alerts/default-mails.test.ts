@@ -12,13 +12,7 @@ let t: TestApp;
 let server: MailServer;
 beforeAll(async () => {
   server = await startMailServer();
-  const mail = {
-    host: '127.0.0.1',
-    port: server.port,
-    secure: false,
-    from: 'Perkwire <perkwire@example.com>',
-    credentials: { user: 'user', password: 'secret' },
-  };
+  const { mail } = server;
   t = await createTestApp({ config: { mail } });
 });
 afterEach(() => {

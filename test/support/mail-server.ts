@@ -1,11 +1,13 @@
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
+import type { Config } from '../../src/config.ts';
 
 type ReceivedMail = { from: string; to: string[]; head: string; text: string };
 
 export type MailServer = {
-  port: number;
+  /** Configuration of a service that sends its mails to this server. */
+  mail: NonNullable<Config['mail']>;
   mails: ReceivedMail[];
   /** Rejects recipients with 550 from now on, or accepts them again. */
   refuse: (refused: boolean) => void;
@@ -37,7 +39,13 @@ export async function startMailServer(): Promise<MailServer> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    port: (server.server.address() as AddressInfo).port,
+    mail: {
+      host: '127.0.0.1',
+      port: (server.server.address() as AddressInfo).port,
+      secure: false,
+      from: 'Perkwire <perkwire@example.com>',
+      credentials: { user: 'user', password: 'secret' },
+    },
     mails,
     refuse: (value) => {
       refused = value;

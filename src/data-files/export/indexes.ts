@@ -10,7 +10,7 @@ type MissingIndex = {
   definition: string;
   /** Index of the partitioned table that it becomes a part of, or null if its table is not partitioned. */
   parent: string | null;
-  /** State of an index of this name: null if there is none, false if its build was interrupted. */
+  /** State of the index with this name: null if it does not exist, false if its build was interrupted. */
   isValid: boolean | null;
 };
 

@@ -48,7 +48,7 @@ export const answerOf = (status: number, text: string): FetchResponse => ({
   truncated: false,
 });
 
-/** Returns the object that a response contains as JSON. It is empty if there is none. */
+/** Returns the JSON object in a response, or an empty object if the response contains anything else. */
 export function objectOf(body: Buffer): Record<string, unknown> {
   try {
     const parsed: unknown = JSON.parse(body.toString('utf8'));

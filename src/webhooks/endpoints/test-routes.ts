@@ -79,7 +79,7 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps 
 
 /**
  * Reads the URL or destination to test from the request body, or from the saved settings if the body has neither.
- * @throws AppError `endpoint_not_found` if there is none; `invalid_endpoint` if it cannot be used
+ * @throws AppError `endpoint_not_found` if the publisher has no such endpoint; `invalid_endpoint` if it cannot be used
  */
 export function readTarget(
   eventType: EventType,

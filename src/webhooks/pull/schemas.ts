@@ -29,7 +29,7 @@ export const pullQuery = Type.Object(
       { minimum: 0, maximum: maxWaitS },
       {
         pattern: '^([12]?\\d|30)$',
-        description: 'Seconds to wait for an event if there is none, up to 30. Defaults to 0.',
+        description: 'How many seconds to wait for the next event, up to 30. Defaults to 0.',
       },
     ),
     publisher_id: publisherIdParameter,

@@ -15,13 +15,7 @@ let server: MailServer;
 let t: TestApp;
 beforeAll(async () => {
   server = await startMailServer();
-  const mail = {
-    host: '127.0.0.1',
-    port: server.port,
-    secure: false,
-    credentials: { user: 'user', password: 'secret' },
-    from: 'Perkwire <perkwire@example.com>',
-  };
+  const { mail } = server;
   t = await createTestApp({ now: () => nowMs, config: { mail } });
 });
 afterAll(async () => {

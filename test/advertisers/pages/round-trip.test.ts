@@ -22,13 +22,7 @@ let advertiser: TestAdvertiser;
 let jobs: Awaited<ReturnType<typeof startTestJobs>>;
 beforeAll(async () => {
   server = await startMailServer();
-  const mail = {
-    host: '127.0.0.1',
-    port: server.port,
-    secure: false,
-    from: 'Perkwire <perkwire@example.com>',
-    credentials: { user: 'user', password: 'secret' },
-  };
+  const { mail } = server;
   const port = await freePort();
   base = `http://127.0.0.1:${port}`;
   t = await createTestApp({ config: { mail, publicUrl: base }, scripts: true });

@@ -22,13 +22,7 @@ const own = (path: string, publisherId = t.publisher.id): string => `/dashboard/
 
 beforeAll(async () => {
   server = await startMailServer();
-  const mail = {
-    host: '127.0.0.1',
-    port: server.port,
-    secure: false,
-    from: 'Perkwire <perkwire@example.com>',
-    credentials: { user: 'user', password: 'secret' },
-  };
+  const { mail } = server;
   t = await createTestApp({ config: { mail }, now: () => nowMs });
   await t.pool.query("update publishers set time_zone = 'UTC' where id = $1", [t.publisher.id]);
   await t.deps.catalog.refresh();

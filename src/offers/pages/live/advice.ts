@@ -66,7 +66,7 @@ export function adviceOf({ error, notes }: LiveCall, linkTo: LinkTo): Html[] {
   return [...fields, ...(what === undefined ? [] : [what]), ...noted];
 }
 
-/** Returns advice for an error code, or null if there is none. */
+/** Returns advice for an error code, or null for codes without advice. */
 export const adviceOnCode = (code: string, publisher: Publisher): Html | null =>
   Object.hasOwn(byCode, code) ? (byCode[code]?.(dashboardLinks(publisher)) ?? null) : null;
 
