@@ -271,7 +271,10 @@ const pending = new WeakMap<pg.Pool, Set<number>>();
 export function notifyWorkers(pool: pg.Pool, endpointIds: readonly number[]): void {
   if (endpointIds.length === 0) return;
   const local = localWorkers.get(pool);
-  if (local?.isAlone() === true) return local.arrived(endpointIds);
+  if (local?.isAlone() === true) {
+    local.arrived(endpointIds);
+    return;
+  }
   const underWay = pending.get(pool);
   const ids = underWay ?? new Set<number>();
   for (const id of endpointIds) ids.add(id);
