@@ -51,7 +51,7 @@ export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load)
   await stage.pool.query('create table bench_commit (turn int)');
   await stage.pool.query('checkpoint');
   await new Promise((resolve) => setTimeout(resolve, calmMs));
-  const pool = createDispatcherPool(stage.databaseUrl, createLogger('silent'));
+  const pool = createDispatcherPool(stage.databaseUrl, createLogger('silent'), 'claims');
   await pool.query('insert into dispatcher_workers (id) values (1)');
   const scheduler = createScheduler(pool, slots, () => performance.now());
   const scanMs: number[] = [];

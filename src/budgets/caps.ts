@@ -88,6 +88,8 @@ export type Hours = { zone: string | null; windows: readonly { start: number; en
  * that limit it.
  */
 export type LimitedTotal = {
+  /** Key of the total, from `totalsKey`. */
+  key: string;
   campaignId: number;
   publisherId: number | null;
   timeZone: string;
@@ -153,11 +155,15 @@ const none: readonly LimitedTotal[] = [];
 function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
   const ofPublishers = new Map<number, PublisherCaps>();
   const totals = new Map<string, LimitedTotal>();
-  const limitedCampaigns = new Set<number>();
+  /** Totals of each campaign across all publishers, which apply wherever a publisher sets none of its own. */
+  const ownOfCampaigns = new Map<number, readonly LimitedTotal[]>();
+  /** Campaigns for which some publishers have totals. */
+  const campaignsOfPublishers = new Set<number>();
   const addTotals = (limited: readonly LimitedTotal[]): void => {
     for (const total of limited) {
-      totals.set(totalsKey(total.campaignId, total.publisherId), total);
-      limitedCampaigns.add(total.campaignId);
+      totals.set(total.key, total);
+      if (total.publisherId === null) ownOfCampaigns.set(total.campaignId, [total]);
+      else campaignsOfPublishers.add(total.campaignId);
     }
   };
   for (const campaign of new Set([...offers.values()].map((offer) => offer.campaign))) {
@@ -199,10 +205,10 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
     },
     hasTotalCaps: (publisherId) => ofPublishers.get(publisherId)?.hasTotals === true,
     totalsOf: (campaign, publisherId) => {
-      if (!limitedCampaigns.has(campaign.id)) return none;
-      return [totals.get(totalsKey(campaign.id, null)), totals.get(totalsKey(campaign.id, publisherId))].filter(
-        (total) => total !== undefined,
-      );
+      const own = ownOfCampaigns.get(campaign.id) ?? none;
+      if (!campaignsOfPublishers.has(campaign.id)) return own;
+      const ofPublisher = totals.get(totalsKey(campaign.id, publisherId));
+      return ofPublisher === undefined ? own : [...own, ofPublisher];
     },
     total: (key) => totals.get(key),
     totals: [...totals.values()],
@@ -286,7 +292,8 @@ function totalOf(
   const { id: campaignId, overspendPercent } = campaign;
   const nextCostMicros = cheapestCostOf(campaign, publisherId);
   const timeZone = owner?.timeZone ?? 'UTC';
-  return [{ campaignId, publisherId, timeZone, overspendPercent, nextCostMicros, caps, goal }];
+  const key = totalsKey(campaignId, publisherId);
+  return [{ key, campaignId, publisherId, timeZone, overspendPercent, nextCostMicros, caps, goal }];
 }
 
 /** Amount by which the next event increases the usage of a cap. Budget amounts are in millionths. */

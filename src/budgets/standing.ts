@@ -3,7 +3,7 @@ import type { Model } from '../learning/model.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
-import { type LimitedTotal, nextCostOf, totalsKey } from './caps.ts';
+import { type LimitedTotal, nextCostOf } from './caps.ts';
 import { type CompiledGoal, type Delivery, deliveryOf } from './goals.ts';
 import { type PacedRules, type PlanInput, plannedUse } from './pacing.ts';
 import { loadTrueUsage } from './slices/rows.ts';
@@ -68,7 +68,7 @@ export async function findStandings(executor: Executor, query: StandingsQuery): 
   const campaignIds = [...new Set(limited.map(({ campaignId }) => campaignId))];
   const table = createUsageTable();
   for (const used of await loadTrueUsage(executor, periods, campaignIds)) table.set(used);
-  const byKey = new Map(limited.map((total) => [totalsKey(total.campaignId, total.publisherId), total]));
+  const byKey = new Map(limited.map((total) => [total.key, total]));
   const totals = totalsAt(table, (key) => byKey.get(key), nowMs);
   for (const total of limited) {
     const rules = query.rulesOf(total.campaignId);
@@ -86,11 +86,10 @@ type StandingContext = { total: LimitedTotal; table: UsageTable; rules: PacedRul
 
 function standingOf(cap: TotalCap, { total, table, rules, input }: StandingContext): Standing {
   const { metric, per, limit } = cap;
-  const { campaignId, publisherId, timeZone } = total;
+  const { key, publisherId, timeZone } = total;
   const unit = metric === 'budget' ? 1_000_000 : 1;
-  const used = table.get(campaignId, publisherId, capPeriod(cap, timeZone, input.nowMs));
+  const used = table.get(key, capPeriod(cap, timeZone, input.nowMs));
   const { spent, reserved, unbilled } = amountsOf(metric, used);
-  const key = totalsKey(campaignId, publisherId);
   const paced = rules?.totalCaps.find(
     (totalCap) => totalCap.key === key && totalCap.cap.metric === metric && totalCap.cap.per === per,
   );

@@ -22,6 +22,9 @@ function couponWants({ session: { pubUserId }, perks }: SessionPerks): PerkWant[
   });
 }
 
+/** Whether a perk's offer has codes. */
+export const needsCoupons = (perks: SessionPerks): boolean => couponWants(perks).length > 0;
+
 /** Assigns codes to the users of wrapped sessions in the transaction of the wrap, and adds them to the perks. */
 export async function issueAtWrap(
   executor: Executor,

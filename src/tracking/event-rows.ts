@@ -90,6 +90,17 @@ const eventsSql = `${firstEventsSql}
 on conflict do nothing`;
 
 /**
+ * Returns SQL that stores the events in `rowValues` for which a condition is true. Events that are already stored stay
+ * unchanged. It is meant for use within larger statements.
+ */
+export const insertEventsSql = (condition: string): string => `
+insert into events (${eventColumns})
+select ${eventColumns} from (${rowsSql}) as given
+where ${condition}
+${keyOrder}
+on conflict do nothing`;
+
+/**
  * Stores events that need no session data. They are deduplicated by primary key: if an event is already stored, it
  * stays unchanged.
  */

@@ -237,6 +237,22 @@ export const endpointIdsOf = (payload: string): number[] => payload.split(' ').m
 
 const isEndpointId = (value: number): boolean => Number.isInteger(value) && value > 0 && value < 2 ** 31;
 
+/** Worker in this process, which is told directly about new deliveries. */
+export type LocalWorker = {
+  /** Whether the worker is running and no other worker exists. */
+  isAlone: () => boolean;
+  /** Called with the endpoints that have deliveries to claim. */
+  arrived: (endpointIds: readonly number[]) => void;
+};
+
+const localWorkers = new WeakMap<pg.Pool, LocalWorker>();
+
+/** Registers the worker that runs in the process of a pool, or removes it if `worker` is null. */
+export function setLocalWorker(pool: pg.Pool, worker: LocalWorker | null): void {
+  if (worker === null) localWorkers.delete(pool);
+  else localWorkers.set(pool, worker);
+}
+
 /**
  * IDs of endpoints of which workers still have to be notified, by pool. An entry exists only while a notification is
  * being sent.
@@ -248,9 +264,17 @@ const pending = new WeakMap<pg.Pool, Set<number>>();
  * notification is being sent are included in the next one. Because a transaction with NOTIFY blocks the commits of
  * other such transactions in the whole cluster, this transaction contains nothing else and does not wait for the disk.
  * If a notification is lost, the next scan finds the deliveries within a second.
+ *
+ * If the only worker runs in this process, it is called directly, which saves a round trip and a claim. A worker that
+ * has just started scans the queue, so it needs no notification.
  */
 export function notifyWorkers(pool: pg.Pool, endpointIds: readonly number[]): void {
   if (endpointIds.length === 0) return;
+  const local = localWorkers.get(pool);
+  if (local?.isAlone() === true) {
+    local.arrived(endpointIds);
+    return;
+  }
   const underWay = pending.get(pool);
   const ids = underWay ?? new Set<number>();
   for (const id of endpointIds) ids.add(id);

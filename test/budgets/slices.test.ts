@@ -138,7 +138,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     const periods = periodNames('UTC', nowMs);
     const isReached = total().caps.some(({ per, limit }) => {
       const period = periods.find((name) => name.startsWith(per)) as string;
-      return usage.get(campaignId, null, period).impressions + 1 > limit;
+      return usage.get(String(campaignId), period).impressions + 1 > limit;
     });
     if (isReached) return;
     const impression = {

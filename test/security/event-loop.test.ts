@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../src/accounts/access.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
@@ -6,6 +5,7 @@ import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { longestTurnMs, slownessNow } from '../support/longest-turn.ts';
 import { routesOf } from '../support/routes.ts';
 import { timeLimit } from '../support/time-limit.ts';
+import { inChunks } from './largest-bodies.ts';
 
 /**
  * Maximum event loop turn of a call, in milliseconds of CPU time on an idle machine. A turn also includes garbage
@@ -24,14 +24,6 @@ async function turnOf(call: () => Promise<unknown>): Promise<number> {
   }
   return bestMs;
 }
-
-/** Streams a body as if it came over a network, one chunk per turn. */
-const piecesOf = (body: Buffer): Readable =>
-  Readable.from(
-    (function* () {
-      for (let at = 0; at < body.length; at += 64 * 1024) yield body.subarray(at, at + 64 * 1024);
-    })(),
-  );
 
 const mb = 1024 * 1024;
 
@@ -88,7 +80,7 @@ async function importing(who: Caller, file: Buffer, query = '?dry_run=true', hea
   let status = 0;
   let text = '';
   const turnMs = await turnOf(async () => {
-    const reply = await who.call('POST', `/catalogue/import${query}`, piecesOf(file), headers);
+    const reply = await who.call('POST', `/catalogue/import${query}`, inChunks(file), headers);
     ({ status } = reply);
     text = JSON.stringify(reply.body);
   });
@@ -137,7 +129,7 @@ describe('other requests are served while', () => {
     });
     expect(reading).toBeLessThan(maxTurnMs);
     const comparing = await turnOf(async () => {
-      const { body } = await empty.call('POST', '/catalogue/apply?dry_run=true&prune=true', piecesOf(file));
+      const { body } = await empty.call('POST', '/catalogue/apply?dry_run=true&prune=true', inChunks(file));
       expect(body.data.changes).toEqual([]);
     });
     expect(comparing).toBeLessThan(maxTurnMs);
@@ -172,7 +164,7 @@ describe('other requests are served while', () => {
       const body = make(bytes);
       for (const { method, path } of routes) {
         const resourcePath = path.slice('/manage/v1'.length).replace(/:\w+/g, () => String(ids.campaign));
-        const turnMs = await turnOf(() => full.call(method as 'POST', resourcePath, piecesOf(body)));
+        const turnMs = await turnOf(() => full.call(method as 'POST', resourcePath, inChunks(body)));
         expect(turnMs, `${method} ${path}, ${bytes} bytes`).toBeLessThan(maxTurnMs);
       }
     }
@@ -287,7 +279,7 @@ describe('other requests are served while', () => {
       let status = 0;
       const turnMs = await turnOf(async () => {
         const headers = { 'content-type': type };
-        ({ status } = await full.call(method as 'POST', pathOf(ids.offer as number), piecesOf(body), headers));
+        ({ status } = await full.call(method as 'POST', pathOf(ids.offer as number), inChunks(body), headers));
       });
       expect([200, 201, 400, 413]).toContain(status);
       expect(turnMs).toBeLessThan(maxTurnMs);

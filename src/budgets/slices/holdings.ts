@@ -92,7 +92,7 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
 
   function grant(total: LimitedTotal, { periods, micros }: WantedGrant): string | null {
     const nowMs = now();
-    const holding = getOrInsert(holdings, keyOf(total), () => newHolding(total, nowMs));
+    const holding = getOrInsert(holdings, total.key, () => newHolding(total, nowMs));
     holding.demand.impressions += 1;
     holding.demand.micros += micros;
     for (;;) {
@@ -126,9 +126,9 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
     },
     isHeld: (key) => (holdings.get(key)?.current ?? null) !== null,
     without: (table) => ({
-      get: (campaignId, publisherId, period) => {
-        const used = table.get(campaignId, publisherId, period);
-        const holding = holdings.get(totalsKey(campaignId, publisherId));
+      get: (key, period) => {
+        const used = table.get(key, period);
+        const holding = holdings.get(key);
         if (holding === undefined || holding.current === null) return used;
         return withoutSlices(used, holding, period);
       },
@@ -154,8 +154,6 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
     },
   };
 }
-
-const keyOf = ({ campaignId, publisherId }: LimitedTotal): string => totalsKey(campaignId, publisherId);
 
 export const noDemand = (nowMs: number): Holding['demand'] => ({ impressions: 0, micros: 0, sinceMs: nowMs });
 

@@ -23,6 +23,13 @@ export type Slices = SliceGrants & {
 /** Delay between a refused lease request and the next one, in milliseconds. */
 const retryMs = 500;
 
+/**
+ * Time for which a request for the next slice waits for others, in milliseconds. At that time, half of the current
+ * slice is left, which lasts for about half a second. With 100 campaigns, a transaction then leases ten slices instead
+ * of one or two.
+ */
+const groupMs = 100;
+
 type SlicesOptions = {
   pool: pg.Pool;
   catalog: { current: () => Snapshot };
@@ -35,12 +42,20 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
   const holdings = createHoldings(now, ask);
   const waitingHoldings = new Set<Holding>();
   let leasing: Promise<void> | null = null;
+  let groupTimer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
   function ask(holding: Holding, nowMs: number): void {
     if (isClosed || holding.isAsked || holding.next !== null || nowMs < holding.refusedUntilMs) return;
     holding.isAsked = true;
     waitingHoldings.add(holding);
+    if (holding.current === null) startLeasing();
+    else groupTimer ??= setTimeout(startLeasing, groupMs);
+  }
+
+  function startLeasing(): void {
+    clearTimeout(groupTimer);
+    groupTimer = undefined;
     leasing ??= Promise.resolve().then(leaseWaiting);
   }
 
@@ -94,6 +109,7 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
     },
     close: async () => {
       isClosed = true;
+      clearTimeout(groupTimer);
       await leasing;
       holdings.retireAll();
       await returnAll(holdings.drainRetired());

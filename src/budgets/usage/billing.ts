@@ -1,5 +1,5 @@
 import type { Campaign } from '../../catalog/types.ts';
-import { type ActiveCaps, type LimitedTotal, totalsKey } from '../caps.ts';
+import type { ActiveCaps, LimitedTotal } from '../caps.ts';
 import { type CampaignUsage, limitOf, periodKey, periodName } from './usage.ts';
 
 /** Event with its revenue in millionths of the campaign's currency. The revenue is 0 if the event is not paid. */
@@ -27,7 +27,7 @@ const budgetsOf = (total: LimitedTotal, atMs: number): Budget[] =>
   total.caps
     .filter(({ metric, limit }) => metric === 'budget' && Number.isFinite(limit)) // rules may be written by hand
     .map((cap) => ({
-      key: `${totalsKey(total.campaignId, total.publisherId)} ${periodName(cap.per, total.timeZone, atMs)}`,
+      key: `${total.key} ${periodName(cap.per, total.timeZone, atMs)}`,
       limitMicros: Math.floor((Math.round(limitOf(cap)) * (100 + total.overspendPercent)) / 100),
     }));
 

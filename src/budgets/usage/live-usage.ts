@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Snapshot } from '../../catalog/types.ts';
-import { type ActiveCaps, activeCapsOf, totalsKey } from '../caps.ts';
+import { type ActiveCaps, activeCapsOf } from '../caps.ts';
 import { type CampaignUsage, createUsageTable, loadUsage, periodsOf, type UsageTable } from './usage.ts';
 
 /**
@@ -24,14 +24,11 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
   let table = createUsageTable();
   let loaded = new Set<string>();
 
-  const keyOf = ({ campaignId, publisherId }: { campaignId: number; publisherId: number | null }): string =>
-    totalsKey(campaignId, publisherId);
-
   async function load(activeCaps: ActiveCaps): Promise<void> {
     const fresh = createUsageTable();
     for (const used of await loadUsage(pool, periodsOf(activeCaps.totals, now()))) fresh.set(used);
     table = fresh;
-    loaded = new Set(activeCaps.totals.map(keyOf));
+    loaded = new Set(activeCaps.totals.map(({ key }) => key));
     complete = activeCaps;
   }
 
@@ -40,7 +37,7 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
 
   function isComplete(activeCaps: ActiveCaps): boolean {
     if (activeCaps === complete) return true;
-    if (activeCaps.totals.some((total) => !loaded.has(keyOf(total)))) return false;
+    if (activeCaps.totals.some(({ key }) => !loaded.has(key))) return false;
     complete = activeCaps;
     return true;
   }

@@ -33,7 +33,7 @@ export function findOverruns(
   for (const now of used) {
     const key = totalsKey(now.campaignId, now.publisherId);
     const mine = own.get(periodKey(now));
-    const before = assumed.get(now.campaignId, now.publisherId, now.period);
+    const before = assumed.get(key, now.period);
     for (const cap of activeCaps.total(key)?.caps ?? []) {
       const field = fieldOf(cap.metric);
       if (mine === undefined || mine[field] <= 0 || !isIn(cap, now, activeCaps.total(key)?.timeZone ?? 'UTC', atMs))
@@ -70,7 +70,7 @@ export function withExhausted(
   const closed = table.fork();
   const all = allAmounts(Number.MAX_SAFE_INTEGER);
   for (const total of activeCaps.totals) {
-    if (!keys.has(totalsKey(total.campaignId, total.publisherId))) continue;
+    if (!keys.has(total.key)) continue;
     for (const per of capPeriods) {
       const period = periodName(per, total.timeZone, atMs);
       closed.set({

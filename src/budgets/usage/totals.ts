@@ -31,11 +31,11 @@ export function totalsAt(
  * the current day, because pacing needs it.
  */
 function capUsageOf(table: UsageReader, total: LimitedTotal, atMs: number): CapUsage {
-  const { campaignId, publisherId, timeZone, caps } = total;
+  const { key, timeZone, caps } = total;
   const usage: CapUsage = {};
   if (total.goal !== null) usage.goal = goalUsageOf(table, total, total.goal);
   const note = ({ metric }: TotalCap, per: CapPeriod): void => {
-    const amounts = table.get(campaignId, publisherId, capPeriod({ metric, per }, timeZone, atMs));
+    const amounts = table.get(key, capPeriod({ metric, per }, timeZone, atMs));
     usage[metric] ??= {};
     usage[metric][per] = amounts[fieldOf(metric)];
     if (!isHeld(metric) || heldOf(metric, amounts) <= 0) return;

@@ -3,6 +3,7 @@ import type { CapEvent, CapMetric, CapPeriod, GoalMetric, TotalCap } from '../..
 import { capPeriods } from '../../catalog/rules.ts';
 import { bigints, integers, texts } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { periodOf } from '../../platform/lib/time-zone.ts';
 import { toMicros } from '../../platform/money.ts';
@@ -72,7 +73,18 @@ const knownNames = new Map<string, readonly string[]>();
  * time zone offsets are multiples of a quarter of an hour.
  */
 export function periodNames(timeZone: string, atMs: number): readonly string[] {
-  const key = `${timeZone} ${Math.floor(atMs / quarterMs)}`;
+  const quarter = Math.floor(atMs / quarterMs);
+  if (timeZone === last.timeZone && quarter === last.quarter) return last.names;
+  const names = findPeriodNames(timeZone, quarter, atMs);
+  last = { timeZone, quarter, names };
+  return names;
+}
+
+/** Result of the last call. Nearly all calls of a fetch are about the same time zone and quarter. */
+let last: { timeZone: string; quarter: number; names: readonly string[] } = { timeZone: '', quarter: 0, names: [] };
+
+function findPeriodNames(timeZone: string, quarter: number, atMs: number): readonly string[] {
+  const key = `${timeZone} ${quarter}`;
   let names = knownNames.get(key);
   if (names === undefined) {
     names = capPeriods.map((per) =>
@@ -263,7 +275,8 @@ export const toUsage = (row: UsageRow): CampaignUsage => ({
 });
 
 export type UsageReader = {
-  get: (campaignId: number, publisherId: number | null, period: string) => Amounts;
+  /** Returns the amounts of a campaign total (by `totalsKey`) in a period. */
+  get: (key: string, period: string) => Amounts;
 };
 
 /** Usage by campaign total and period. */
@@ -278,21 +291,23 @@ export type UsageTable = UsageReader & {
 };
 
 export function createUsageTable(from?: UsageTable): UsageTable {
-  const own = new Map<string, Amounts>();
+  // Two levels, because a joined key would have to be built and hashed for each read.
+  const own = new Map<string, Map<string, Amounts>>();
+  const setAmounts = (key: string, period: string, amounts: Amounts): void =>
+    void getOrInsert(own, key, () => new Map<string, Amounts>()).set(period, amounts);
   const table: UsageTable = {
-    get: (campaignId, publisherId, period) => {
-      const key = periodKey({ campaignId, publisherId, period });
-      let amounts = own.get(key);
+    get: (key, period) => {
+      let amounts = own.get(key)?.get(period);
       if (amounts === undefined) {
-        amounts = from?.get(campaignId, publisherId, period) ?? noAmounts;
-        if (from !== undefined) own.set(key, amounts);
+        amounts = from?.get(key, period) ?? noAmounts;
+        if (from !== undefined) setAmounts(key, period, amounts);
       }
       return amounts;
     },
-    set: (used) => own.set(periodKey(used), addAmounts(noAmounts, used)),
+    set: (used) => setAmounts(totalsKey(used.campaignId, used.publisherId), used.period, addAmounts(noAmounts, used)),
     add: (delta) => {
-      const { campaignId, publisherId, period } = delta;
-      table.set({ ...delta, ...addAmounts(table.get(campaignId, publisherId, period), delta) });
+      const key = totalsKey(delta.campaignId, delta.publisherId);
+      setAmounts(key, delta.period, addAmounts(table.get(key, delta.period), delta));
     },
     fork: () => createUsageTable(table),
   };
@@ -319,6 +334,6 @@ const goalFields = {
 /** Returns the number of events delivered towards a campaign's goal. */
 export const goalUsageOf = (
   table: UsageReader,
-  { campaignId, publisherId }: TotalRef,
+  { key }: Pick<LimitedTotal, 'key'>,
   { period, metric }: GoalTotal,
-): number => table.get(campaignId, publisherId, period)[goalFields[metric]];
+): number => table.get(key, period)[goalFields[metric]];

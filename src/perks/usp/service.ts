@@ -1,33 +1,23 @@
-import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
-import type { PerkEvent } from '../../catalog/types.ts';
-import type { Config } from '../../config.ts';
-import type { CouponIssuer } from '../../coupons/issuer.ts';
 import type { BatchMeters } from '../../platform/db/batch.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
-import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { KeyResources } from '../../platform/http/key-restrictions.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
-import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import { type EventMeter, insertEvents, perkEvent } from '../../tracking/event-rows.ts';
-import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
-import { type ConfirmedPerk, type PerkContext, perksOf } from '../confirmed-perk.ts';
-import { findCoupons, holdSelected, issueAtWrap } from '../offer-coupons.ts';
-import { type PerkMessages, toMessagePerk } from '../perk-messages.ts';
+import { type ConfirmedPerk, perksOf } from '../confirmed-perk.ts';
+import { findCoupons, holdSelected } from '../offer-coupons.ts';
 import type { Recipient } from '../recipient.ts';
-import { buildUspPayload, uspSelection } from '../usp-selection.ts';
 import {
   changeSelection,
   findUspSessions,
-  markWrapped,
   type SelectionChange,
   type SessionKey,
   type UspSession,
 } from '../usp-sessions.ts';
+import { createWrapWriter, perkContext, type Wrap, type WrapDeps } from './wraps.ts';
 
 /** Session, caller and trace of a call. `pubUserId` is null if the call does not contain a user ID. */
 export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; trace: Trace | null };
@@ -51,17 +41,6 @@ export type UspService = {
 /** `data` member of the session view (docs/reference/perks-and-wallet.md#user-selected-perks). */
 type SessionData = ReturnType<typeof viewOf>;
 
-/** Dependencies for writing a batch of wraps to the database. */
-type WrapDeps = {
-  pool: pg.Pool;
-  tokens: TokenCodec;
-  config: Config;
-  eventMeter: EventMeter;
-  coupons: CouponIssuer;
-  /** Outbox for perk messages, or null if messages are not available. */
-  messages: PerkMessages | null;
-};
-
 /** Dependencies of the User Selected Perks calls. `now` returns epoch milliseconds. */
 export type UspDeps = WrapDeps & { dbHealth: DatabaseHealth; batchMeters: BatchMeters; now: () => number };
 
@@ -84,7 +63,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     dbHealth,
   });
   const wraps = createBatcher({
-    write: (items: readonly Wrap[]) => wrapBatch(written, items),
+    write: createWrapWriter(written),
     dbHealth,
     meter: batchMeters('wraps'),
     traceOf: ({ trace }: Wrap) => trace,
@@ -111,7 +90,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
   }
 
   const perksIn = (session: UspSession, selected: readonly number[], { caller }: UspCall): ConfirmedPerk[] =>
-    perksOf(session, selected, contextOf(written, caller));
+    perksOf(session, selected, perkContext(written, caller));
 
   /** Returns the session view, including the coupon codes if the session is wrapped. */
   async function view(session: UspSession, call: UspCall): Promise<SessionData> {
@@ -141,9 +120,11 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     const requestedChange = changeOf(session);
     if (session.wrappedAt !== null) return view(session, call);
     if (isExpired(session, now())) throw new AppError('session_expired');
-    if (requestedChange.selected.length + requestedChange.unselected.length > 0)
-      await failFast(() => changeSelection(pool, session, requestedChange));
-    const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now(), trace: call.trace, recipient });
+    const isChanged = requestedChange.selected.length + requestedChange.unselected.length > 0;
+    const changed = isChanged ? await failFast(() => changeSelection(pool, session, requestedChange)) : null;
+    const current = changed === null ? session : { ...session, selected: changed };
+    const { caller, trace } = call;
+    const wrapped = await wraps.add({ session: current, caller, nowMs: now(), trace, recipient });
     return wrapped === null ? get(call) : viewOf(wrapped.session, now(), wrapped.perks);
   }
 
@@ -175,78 +156,4 @@ function viewOf(session: UspSession, nowMs: number, perks: readonly ConfirmedPer
     wrapped_at: wrappedAt?.toISOString() ?? null,
     ...(campaigns.length > 0 && { campaigns }),
   };
-}
-
-/** Wrap call with its session. */
-type Wrap = {
-  session: UspSession;
-  caller: Caller;
-  nowMs: number;
-  trace: Trace | null;
-  /** Recipient of the perk e-mail, or null if the call did not request one. */
-  recipient: Recipient | null;
-};
-
-/** First wrap of a session, with the wrapped session and its perks. */
-type Confirmation = Wrap & { perks: readonly ConfirmedPerk[] };
-
-/**
- * In one transaction, wraps sessions, stores their selection events for reports, and enqueues their webhooks.
- * @returns for each item, the wrapped session with its perks, or null if another call wrapped the session first
- */
-async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(Confirmation | null)[]> {
-  const firstBySession = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
-  const confirmations = await transaction(deps.pool, async (executor) => {
-    const wrapped = await markWrapped(executor, firstBySession);
-    const byWrap = new Map<Wrap, Confirmation>();
-    for (const wrap of firstBySession) {
-      const selected = wrapped.get(wrap.session.id);
-      if (selected === undefined) continue;
-      const session = { ...wrap.session, selected, wrappedAt: new Date(wrap.nowMs) };
-      byWrap.set(wrap, { ...wrap, session, perks: perksOf(session, selected, contextOf(deps, wrap.caller)) });
-    }
-    const done = [...byWrap.values()];
-    const events = done.flatMap(selectionEvents);
-    if (events.length > 0) await insertEvents(executor, events);
-    executor.onCommit(() => deps.eventMeter.recorded('selection', null, events.length));
-    await issueAtWrap(executor, deps.coupons, done);
-    await enqueue(executor, done.map(toWebhook));
-    const messages = done.flatMap(toMessage);
-    if (messages.length > 0) await deps.messages?.add(executor, messages);
-    return byWrap;
-  });
-  return items.map((item) => confirmations.get(item) ?? null);
-}
-
-const contextOf = ({ tokens, config }: WrapDeps, { publisher, snapshot }: Caller): PerkContext => ({
-  publisher,
-  offers: snapshot.offers,
-  tokens,
-  publicUrl: config.publicUrl,
-});
-
-/** Returns the events that reports count for the selected perks. */
-const selectionEvents = ({ session, perks, nowMs }: Confirmation): PerkEvent[] =>
-  session.dev ? [] : perks.map(({ claims }) => perkEvent('selection', claims, nowMs));
-
-const toWebhook = ({ session, perks, nowMs, trace }: Confirmation): OutboxEvent => ({
-  publisherId: session.publisherId,
-  event: uspSelection.name,
-  sessionId: session.id,
-  pubUserId: session.pubUserId,
-  dev: session.dev,
-  payload: () => buildUspPayload(session, perks),
-  nowMs,
-  traceparent: trace?.traceparent ?? null,
-});
-
-/**
- * Builds the message to the user if the call requested one and perks were selected. Returns a list, which is empty if
- * there is no message.
- */
-function toMessage({ session, perks, recipient, nowMs }: Confirmation) {
-  const { id: sessionId, publisherId, pubUserId, dev } = session;
-  if (recipient === null || dev || pubUserId === null || perks.length === 0) return [];
-  const messagePerks = perks.map(({ view, coupon }) => toMessagePerk(view(), coupon));
-  return [{ sessionId, publisherId, pubUserId, recipient, nowMs, perks: messagePerks }];
 }

@@ -2321,6 +2321,7 @@ export const de: Messages = {
     roleDenied: 'Ihre Rolle erlaubt das nicht. Bitten Sie einen Administrator um die Berechtigung.',
     signInFirst: 'Melden Sie sich an, um fortzufahren.',
     formTooLarge: 'Das Formular ist größer als 512 kB. Laden Sie lange Listen als Datei hoch.',
+    formManyFields: 'Das Formular hat mehr als {max, number} Felder. Laden Sie lange Listen als Datei hoch.',
     uploadTooLarge: 'Die Datei ist größer als 5 MB. Wählen Sie eine kleinere Datei.',
   },
   events: {

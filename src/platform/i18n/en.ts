@@ -2141,6 +2141,7 @@ export const en = {
     roleDenied: 'Your role does not allow this. Ask an admin for permission.',
     signInFirst: 'Sign in to continue.',
     formTooLarge: 'The form is larger than 512 kB. Upload long lists as a file.',
+    formManyFields: 'The form has more than {max, number} fields. Upload long lists as a file.',
     uploadTooLarge: 'The file is larger than 5 MB. Choose a smaller file.',
   },
   events: {

@@ -2,7 +2,8 @@ import type pg from 'pg';
 import { listen } from '../../platform/db/listen.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { outboxChannel } from '../outbox.ts';
+import { type LocalWorker, outboxChannel } from '../outbox.ts';
+import { prepareClaims } from './claim/claim.ts';
 import type { Claimed } from './claim/claimed.ts';
 import { parkDisabled } from './claim/park.ts';
 import { createRetryTimers } from './claim/ready-queue.ts';
@@ -19,6 +20,8 @@ const settleLimitMs = 3000;
 
 export type DispatcherOptions = AttemptTools & {
   pool: pg.Pool;
+  /** Pool for claims. A separate one keeps the plans of the claims on one connection. Defaults to `pool`. */
+  claimPool?: pg.Pool;
   databaseUrl: ServerUrl;
   logger: Logger;
   /** Maximum number of concurrent webhook calls. */
@@ -38,6 +41,8 @@ export type DispatcherOptions = AttemptTools & {
 export type Dispatcher = {
   /** Returns the number of calls in flight. */
   inFlight: () => number;
+  /** Worker to which processes can hand over deliveries without a notification. */
+  localWorker: LocalWorker;
   /**
    * Stops claiming deliveries and waits for calls in flight. Cancels the calls that have not ended in time. Unfinished
    * deliveries are due again immediately.
@@ -51,10 +56,11 @@ export type Dispatcher = {
  * commit of its outcome (docs/reference/webhooks.md#webhook-events).
  */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
-  const { pool, databaseUrl, concurrency, now, pollMs = 1000, meter = noMeter, onWritten = () => {} } = options;
+  const { pool, claimPool = pool, databaseUrl, concurrency, now, pollMs = 1000, meter = noMeter } = options;
+  const { onWritten = () => {} } = options;
   const logger = options.logger.child({ part: 'dispatcher' });
   const clock = (): number => performance.now();
-  const scheduler = createScheduler(pool, concurrency, clock);
+  const scheduler = createScheduler(claimPool, concurrency, clock);
   const leases = createLeases(clock);
   const watch = createHealthWatch(clock);
   const calls = createCalls(options, onCallEnd);
@@ -64,15 +70,16 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     logger,
     now,
     clock,
-    isAwaited: scheduler.hasPeers,
+    isAwaited: () => scheduler.hasPeers() === true,
   });
   const retryTimers = createRetryTimers((endpointIds) => {
     scheduler.retriesDue(endpointIds);
     loop.wake();
   }, clock);
   const proof: { liveness: Liveness | null } = { liveness: null };
+  let isStopping = false;
   const loop = createClaimLoop({
-    pool,
+    pool: claimPool,
     scheduler,
     leases,
     claimant: () => claimantOf(proof.liveness),
@@ -104,6 +111,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     if (outcome === 'retry') retryTimers.set(claimed.endpointId, settlement.delayMs);
   }
 
+  prepareClaims(claimPool).catch((err) => logger.debug({ err }, 'preparing claims failed'));
   proof.liveness = await startLiveness({ databaseUrl, logger, onWork: loop.scan });
   loop.wake();
   const unlisten = listen(databaseUrl, outboxChannel, loop.notified);
@@ -114,7 +122,12 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
 
   return {
     inFlight: scheduler.inFlight,
+    localWorker: {
+      isAlone: () => !isStopping && claimantOf(proof.liveness) !== null && scheduler.hasPeers() === false,
+      arrived: loop.arrived,
+    },
     stop: async () => {
+      isStopping = true;
       const claimsEnded = loop.stop();
       clearInterval(polling);
       retryTimers.stop();

@@ -183,6 +183,27 @@ describe('wrap', () => {
     expect(await deliveriesOf(t, id)).toMatchObject([{ status: 'held', queued: false }]);
   });
 
+  test('sends each wrap to the endpoints that exist at that time', async () => {
+    const wrapped = async () => {
+      const { id } = await usp.fetch();
+      await usp.wrap(id);
+      return deliveriesOf(t, id);
+    };
+    expect(await wrapped()).toHaveLength(1);
+    const { rows } = await t.pool.query<{ id: number }>(
+      `insert into webhook_endpoints (publisher_id, events, url, method, secret_sealed)
+      select publisher_id, '{usp.selection}', url, method, secret_sealed from webhook_endpoints returning id`,
+    );
+    expect(await wrapped()).toHaveLength(2);
+    await t.pool.query(
+      `update webhook_endpoints set filter = '{"key":"body.selected","op":"equals","value":7}' where id = $1`,
+      [rows[0]?.id],
+    );
+    expect(await wrapped()).toHaveLength(1);
+    await t.pool.query('delete from webhook_endpoints where id <> $1', [rows[0]?.id]);
+    expect(await wrapped()).toHaveLength(0);
+  });
+
   test('works without an endpoint and queues nothing', async () => {
     await t.pool.query('delete from webhook_endpoints');
     const { id } = await usp.fetch();
@@ -307,6 +328,27 @@ describe('concurrent calls in two processes', () => {
     client.release();
     expect(await tick).toMatchObject({ status: 409, code: 'session_wrapped' });
     expect((await usp.get(id)).data).toMatchObject({ status: 'wrapped', selected: [ids[0]] });
+  });
+
+  test('sends the last selection if it changes while the wrap waits', async () => {
+    const { id, ids } = await usp.fetch();
+    await usp.select(id, ids[0]);
+    const client = await t.pool.connect();
+    await client.query('begin');
+    await client.query('update usp_sessions set selected = $2 where session_id = $1', [id, [ids[1], ids[2]]]);
+    const wrapping = usp.wrap(id);
+    await untilWaiting(other.pool, 1);
+    await client.query('commit');
+    client.release();
+    expect((await wrapping).data).toMatchObject({ status: 'wrapped', selected: [ids[1], ids[2]] });
+    const deliveries = await deliveriesOf(t, id);
+    expect(deliveries).toHaveLength(1);
+    expect(payloadOf(deliveries[0]).body.campaigns.map((campaign) => campaign.campaign_id)).toEqual([ids[1], ids[2]]);
+    const { rows } = await t.pool.query(
+      "select campaign_id from events where session_id = $1 and kind = 'selection' order by campaign_id",
+      [id],
+    );
+    expect(rows.map(({ campaign_id }) => campaign_id)).toEqual([ids[1], ids[2]].toSorted());
   });
 
   test('send in the webhook every change that got 200, and reject late ones with 409', async () => {

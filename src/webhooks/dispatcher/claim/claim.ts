@@ -37,9 +37,15 @@ export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, 
       case when e.signature_v1a and e.previous_secret_until > now() then e.previous_v1a_key_sealed end
         as previous_v1a_key_sealed`;
 
-/** SQL that counts the workers. `rank` is the place of worker $1 among them. */
+/**
+ * SQL that counts the workers. `rank` is the place of worker $1 among them.
+ *
+ * A claim does not wait for the disk. If PostgreSQL crashes before a claim is on disk, the delivery may be claimed and
+ * sent again, as it may be whenever PostgreSQL stops before the outcome is committed. The commit of the outcome, which
+ * waits for the disk, also covers the claim.
+ */
 const peerSql = `peer as materialized (
-    select count(*) filter (where id < $1 and not stopping)::int as rank, count(*) > 1 as has_others,
+    select set_config('synchronous_commit', 'off', true), count(*) filter (where id < $1 and not stopping)::int as rank, count(*) > 1 as has_others,
       greatest(count(*) filter (where not stopping), 1)::int as workers
     from dispatcher_workers
   )`;
@@ -179,6 +185,15 @@ const plainStatement = `
   )
   ${resultSql("'trusted'")}`;
 
+/** Runs both claim statements without endpoints, so that their plans are ready before the first delivery. */
+export async function prepareClaims(executor: Executor): Promise<void> {
+  const none = { busyIds: [], busyCounts: [], slowIds: [], limitedIds: [], limitedCounts: [] };
+  const limits = { trusted: 0, untrusted: 0, tried: 0, perUnproven: 0 };
+  const request: ClaimRequest = { workerId: 0, lane: 'live', endpointIds: [], takeOver: false, ...none, ...limits };
+  await claim(executor, request);
+  await claimPlain(executor, request, []);
+}
+
 /** Reads the contents of deliveries. $1 and $2 are arrays of their days and IDs, in pairs. */
 const contentStatement = `
   select d.id as delivery_id, d.event, d.dev, d.payload, d.traceparent
@@ -279,13 +294,8 @@ export async function claimPlainFirst(
   plainIds: readonly number[],
 ): Promise<ClaimResult> {
   if (plainIds.length === 0) return claim(executor, request);
-  const { workerId, endpointIds, trusted, busyIds, busyCounts } = request;
-  const busy = new Map(busyIds.map((id, index) => [id, busyCounts[index]]));
-  const plain = await runClaim(executor, {
-    name: 'claim_plain_deliveries',
-    text: plainStatement,
-    values: [workerId, plainIds, plainIds.map((id) => busy.get(id) ?? 0), trusted],
-  });
+  const { endpointIds, trusted } = request;
+  const plain = await claimPlain(executor, request, plainIds);
   const done = new Set(plain.candidates.map(({ endpointId }) => endpointId));
   const rest = endpointIds.filter((id) => !done.has(id));
   if (rest.length === 0) return plain;
@@ -295,6 +305,20 @@ export async function claimPlainFirst(
     candidates: [...plain.candidates, ...others.candidates],
     hasPeers: others.hasPeers ?? plain.hasPeers,
   };
+}
+
+/** Runs the short statement for the endpoints in `plainIds`. */
+function claimPlain(
+  executor: Executor,
+  { workerId, trusted, busyIds, busyCounts }: ClaimRequest,
+  plainIds: readonly number[],
+): Promise<ClaimResult> {
+  const busy = new Map(busyIds.map((id, index) => [id, busyCounts[index]]));
+  return runClaim(executor, {
+    name: 'claim_plain_deliveries',
+    text: plainStatement,
+    values: [workerId, plainIds, plainIds.map((id) => busy.get(id) ?? 0), trusted],
+  });
 }
 
 async function runClaim(

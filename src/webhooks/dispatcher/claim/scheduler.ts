@@ -48,8 +48,10 @@ export type Scheduler = {
   release: (claimed: Claimed) => void;
   /** Returns the number of webhook calls in flight. */
   inFlight: () => number;
-  /** Whether the last claim found other workers, which count this worker's leases. */
-  hasPeers: () => boolean;
+  /**
+   * Whether the last claim found other workers, which count this worker's leases. Undefined before the first claim.
+   */
+  hasPeers: () => boolean | undefined;
   /**
    * Returns the time in milliseconds until more deliveries may be claimed, if nothing else happens in the meantime.
    * Returns null if there is no such time.
@@ -76,7 +78,7 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
   /** Endpoints with strict order or a rate limit, and those whose leases may have expired since the last scan. */
   const special = new Set<number>();
   let lastClaimMs = 0;
-  let hasPeers = false;
+  let hasPeers: boolean | undefined;
   let position: { lane: Lane; after: number } = { lane: 'live', after: 0 };
   const redeliveryLimit = Math.max(1, Math.floor(concurrency * redeliveryShare));
 
@@ -198,6 +200,8 @@ export type ClaimLoop = {
   wake: () => void;
   /** Scans the queue for endpoints that are missing in the ready queue, then claims. */
   scan: () => void;
+  /** Claims deliveries that arrived for these endpoints. */
+  arrived: (endpointIds: readonly number[]) => void;
   /** Handles a notification on the outbox channel. */
   notified: (payload: string) => void;
   /** Stops the loop. Resolves when no claim is running. */
@@ -239,6 +243,11 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     const callsLeft = scheduler.inFlight();
     if (state.startedCalls - callsLeft >= claimSize.least) throttle.skip();
     if (permitted() !== null) state.running ??= run();
+  }
+
+  function arrived(endpointIds: readonly number[]): void {
+    scheduler.arrived(endpointIds);
+    wake();
   }
 
   async function run(): Promise<void> {
@@ -284,10 +293,10 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
       state.scanRequested = true;
       wake();
     },
+    arrived,
     notified: (payload) => {
       if (payload === '') state.scanRequested = true;
-      scheduler.arrived(endpointIdsOf(payload));
-      wake();
+      arrived(endpointIdsOf(payload));
     },
     stop: async () => {
       state.isStopped = true;

@@ -1,0 +1,94 @@
+import type { PerkEvent } from '../../catalog/types.ts';
+import { dates, integers, timestamps, uuids } from '../../platform/db/binary-array.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
+import { insertEventsSql, rowValues } from '../../tracking/event-rows.ts';
+import { type Delivery, deliverySql, deliveryValues, targetsSql } from '../../webhooks/outbox.ts';
+import { uspSelection } from '../usp-selection.ts';
+import type { UspSession } from '../usp-sessions.ts';
+
+/*
+ * $1 to $11 are the events, $12 to $24 the deliveries.
+ *
+ * `wrapped` waits for other transactions that change the same sessions, and wraps only those that are still open with
+ * the given selection. Events and deliveries of other sessions are not stored. Rows are locked in the same order as by
+ * `markWrapped`.
+ */
+const wrapSql = `
+with endpoint_lists as materialized (
+  select known.publisher_id, known.json as known_json,
+    coalesce(${targetsSql('known.publisher_id', uspSelection.name)}::text, '[]') as json
+  from unnest($25::integer[], $26::text[]) as known (publisher_id, json)
+), wrapped as (
+  insert into usp_sessions (day, session_id, publisher_id, selected, wrapped_at)
+  select day, session_id, publisher_id, ($33::integer[])[first:last], wrapped_at
+  from unnest($27::date[], $28::uuid[], $29::integer[], $30::timestamptz[], $31::integer[], $32::integer[])
+    as given (day, session_id, publisher_id, wrapped_at, first, last)
+  where not exists (select from endpoint_lists where json is distinct from known_json)
+  order by session_id
+  on conflict (day, session_id) do update set wrapped_at = excluded.wrapped_at
+  where usp_sessions.wrapped_at is null and usp_sessions.selected = excluded.selected
+  returning session_id as id
+), selection_events as (
+  ${insertEventsSql('session_id in (select id from wrapped)')}
+), ${deliverySql(12, 'wrapped')}
+select array(select id from wrapped) as session_ids, array(select distinct endpoint_id from queued) as endpoint_ids,
+  (select json_agg(json_build_object('publisherId', publisher_id, 'json', json)) from endpoint_lists
+    where json is distinct from known_json) as changed_endpoints`;
+
+type WrapRow = {
+  session_ids: string[];
+  endpoint_ids: number[];
+  changed_endpoints: { publisherId: number; json: string }[] | null;
+};
+
+/** Sessions to wrap, with the selection and endpoints that their events and deliveries were made for. */
+type AssumedWraps = {
+  wraps: readonly { session: UspSession; nowMs: number }[];
+  events: readonly PerkEvent[];
+  deliveries: readonly Delivery[];
+  /** Endpoints of all publishers, as JSON. Undefined if they are unknown. */
+  known: readonly { publisherId: number; json?: string }[];
+};
+
+/** `changedEndpoints` contains the endpoints that are not as assumed. If it is not null, nothing was written. */
+type WrapOutcome = {
+  sessionIds: readonly string[];
+  queuedEndpointIds: readonly number[];
+  changedEndpoints: readonly { publisherId: number; json: string }[] | null;
+};
+
+/**
+ * Wraps sessions in one statement, with their events and deliveries. Sessions that are already wrapped, or whose
+ * selection has changed, are left unchanged. The lists must contain each session once.
+ */
+export async function wrapUnlessChanged(
+  executor: Executor,
+  { wraps, events, deliveries, known }: AssumedWraps,
+): Promise<WrapOutcome> {
+  const selected: number[] = [];
+  const ranges = wraps.map(({ session }) => {
+    const first = selected.length + 1;
+    selected.push(...session.selected);
+    return { first, last: selected.length };
+  });
+  const { rows } = await executor.query<WrapRow>({
+    name: 'wrap_usp_sessions',
+    text: wrapSql,
+    values: [
+      ...rowValues(events),
+      ...deliveryValues(deliveries),
+      integers(known, ({ publisherId }) => publisherId),
+      known.map(({ json }) => json ?? null),
+      dates(wraps, ({ session }) => timeOfUuid7(session.id)),
+      uuids(wraps, ({ session }) => session.id),
+      integers(wraps, ({ session }) => session.publisherId),
+      timestamps(wraps, ({ nowMs }) => nowMs),
+      integers(ranges, ({ first }) => first),
+      integers(ranges, ({ last }) => last),
+      integers(selected, (id) => id),
+    ],
+  });
+  const { session_ids: sessionIds, endpoint_ids: queuedEndpointIds, changed_endpoints } = rows[0] as WrapRow;
+  return { sessionIds, queuedEndpointIds, changedEndpoints: changed_endpoints };
+}

@@ -1,0 +1,173 @@
+import { LRUCache } from 'lru-cache';
+import type pg from 'pg';
+import type { Caller } from '../../accounts/caller.ts';
+import type { PerkEvent } from '../../catalog/types.ts';
+import type { Config } from '../../config.ts';
+import type { CouponIssuer } from '../../coupons/issuer.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import type { TokenCodec } from '../../platform/security/tracking-token.ts';
+import type { Trace } from '../../platform/tracing/tracing.ts';
+import { type EventMeter, insertEvents, perkEvent } from '../../tracking/event-rows.ts';
+import { deliveriesOf, enqueue, notifyWorkers, type OutboxEvent, type Target } from '../../webhooks/outbox.ts';
+import { type ConfirmedPerk, type PerkContext, perksOf } from '../confirmed-perk.ts';
+import { issueAtWrap, needsCoupons } from '../offer-coupons.ts';
+import { type PerkMessages, toMessagePerk } from '../perk-messages.ts';
+import type { Recipient } from '../recipient.ts';
+import { buildUspPayload, uspSelection } from '../usp-selection.ts';
+import { markWrapped, type UspSession } from '../usp-sessions.ts';
+import { wrapUnlessChanged } from './wrap-statement.ts';
+
+/** Dependencies for writing a batch of wraps to the database. */
+export type WrapDeps = {
+  pool: pg.Pool;
+  tokens: TokenCodec;
+  config: Config;
+  eventMeter: EventMeter;
+  coupons: CouponIssuer;
+  /** Outbox for perk messages, or null if messages are not available. */
+  messages: PerkMessages | null;
+};
+
+/** Wrap call with its session. */
+export type Wrap = {
+  session: UspSession;
+  caller: Caller;
+  nowMs: number;
+  trace: Trace | null;
+  /** Recipient of the perk e-mail, or null if the call did not request one. */
+  recipient: Recipient | null;
+};
+
+/** First wrap of a session, with the wrapped session and its perks. */
+type Confirmation = Wrap & { perks: readonly ConfirmedPerk[] };
+
+type WrapResult = Confirmation | null | Promise<Confirmation | null>;
+
+type Confirmations = ReadonlyMap<Wrap, Confirmation>;
+
+/**
+ * Creates a function that wraps a batch of sessions, stores their selection events for reports, and enqueues their
+ * webhooks. It returns for each item the wrapped session with its perks, or null if another call wrapped the session
+ * first.
+ *
+ * One statement wraps all sessions that need neither coupon codes nor messages. It writes nothing for sessions whose
+ * selection has changed since it was read. These sessions, and those with codes or messages, are wrapped in a
+ * transaction.
+ */
+export function createWrapWriter(deps: WrapDeps): (items: readonly Wrap[]) => Promise<WrapResult[]> {
+  const knownEndpoints: KnownEndpoints = new LRUCache({ max: maxKnownPublishers });
+  return async (items) => {
+    const firstBySession = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
+    const candidates = firstBySession.map((wrap) => [wrap, confirm(deps, wrap, wrap.session.selected)] as const);
+    const plain = new Map(candidates.filter(([, confirmation]) => isPlain(confirmation)));
+    const confirmed = plain.size === 0 ? plain : await wrapPlain(deps, plain, knownEndpoints);
+    const rest = firstBySession.filter((wrap) => !confirmed.has(wrap));
+    if (rest.length === 0) return items.map((item) => confirmed.get(item) ?? null);
+    const locked = wrapLocked(deps, rest);
+    if (confirmed.size === 0) await locked;
+    else locked.catch(() => {}); // Some sessions are committed, so a failure must only concern the others.
+    return items.map((item) => confirmed.get(item) ?? locked.then((others) => others.get(item) ?? null));
+  };
+}
+
+/** Endpoints that receive wraps, by publisher. `json` is how the database returned them. */
+type KnownEndpoints = LRUCache<number, { json: string; targets: readonly Target[] }>;
+
+/** Maximum number of publishers whose endpoints are remembered. */
+const maxKnownPublishers = 1000;
+
+/** Whether a wrap needs neither coupon codes nor a message. */
+const isPlain = (confirmation: Confirmation): boolean =>
+  !needsCoupons(confirmation) && toMessage(confirmation).length === 0;
+
+/**
+ * Wraps sessions in one statement, which checks that their selections and the publishers' endpoints are as assumed. If
+ * the endpoints have changed, it is repeated once with the new ones.
+ * @returns the wrapped sessions; all others are unchanged
+ */
+async function wrapPlain(
+  { pool, eventMeter }: WrapDeps,
+  candidates: Confirmations,
+  knownEndpoints: KnownEndpoints,
+): Promise<Confirmations> {
+  const all = [...candidates.values()];
+  const publisherIds = [...new Set(all.map(({ session }) => session.publisherId))];
+  const events = all.flatMap(selectionEvents);
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const known = publisherIds.map((publisherId) => ({ publisherId, ...knownEndpoints.get(publisherId) }));
+    const targets = known.flatMap((endpoints) => endpoints.targets ?? []);
+    const deliveries = all.flatMap((confirmation) =>
+      deliveriesOf({ ...toWebhook(confirmation), causeId: confirmation.session.id }, targets),
+    );
+    const result = await wrapUnlessChanged(pool, { wraps: all, events, deliveries, known });
+    if (result.changedEndpoints !== null) {
+      for (const { publisherId, json } of result.changedEndpoints)
+        knownEndpoints.set(publisherId, { json, targets: JSON.parse(json) as Target[] });
+      continue;
+    }
+    const wrappedIds = new Set(result.sessionIds);
+    eventMeter.recorded('selection', null, events.filter(({ sessionId }) => wrappedIds.has(sessionId)).length);
+    notifyWorkers(pool, result.queuedEndpointIds);
+    return new Map([...candidates].filter(([{ session }]) => wrappedIds.has(session.id)));
+  }
+  return new Map();
+}
+
+/** Wraps sessions in a transaction, with their coupon codes and messages. */
+const wrapLocked = (deps: WrapDeps, wraps: readonly Wrap[]): Promise<Confirmations> =>
+  transaction(deps.pool, async (executor) => {
+    const selections = await markWrapped(executor, wraps);
+    const confirmed = new Map<Wrap, Confirmation>();
+    for (const wrap of wraps) {
+      const selected = selections.get(wrap.session.id);
+      if (selected !== undefined) confirmed.set(wrap, confirm(deps, wrap, selected));
+    }
+    const done = [...confirmed.values()];
+    const events = done.flatMap(selectionEvents);
+    if (events.length > 0) await insertEvents(executor, events);
+    executor.onCommit(() => deps.eventMeter.recorded('selection', null, events.length));
+    await issueAtWrap(executor, deps.coupons, done);
+    await enqueue(executor, done.map(toWebhook));
+    const messages = done.flatMap(toMessage);
+    if (messages.length > 0) await deps.messages?.add(executor, messages);
+    return confirmed;
+  });
+
+/** Returns the wrapped session with the perks of a selection. */
+function confirm(deps: WrapDeps, wrap: Wrap, selected: readonly number[]): Confirmation {
+  const session = { ...wrap.session, selected, wrappedAt: new Date(wrap.nowMs) };
+  return { ...wrap, session, perks: perksOf(session, selected, perkContext(deps, wrap.caller)) };
+}
+
+export const perkContext = ({ tokens, config }: WrapDeps, { publisher, snapshot }: Caller): PerkContext => ({
+  publisher,
+  offers: snapshot.offers,
+  tokens,
+  publicUrl: config.publicUrl,
+});
+
+/** Returns the events that reports count for the selected perks. */
+const selectionEvents = ({ session, perks, nowMs }: Confirmation): PerkEvent[] =>
+  session.dev ? [] : perks.map(({ claims }) => perkEvent('selection', claims, nowMs));
+
+const toWebhook = ({ session, perks, nowMs, trace }: Confirmation): OutboxEvent => ({
+  publisherId: session.publisherId,
+  event: uspSelection.name,
+  sessionId: session.id,
+  pubUserId: session.pubUserId,
+  dev: session.dev,
+  payload: () => buildUspPayload(session, perks),
+  nowMs,
+  traceparent: trace?.traceparent ?? null,
+});
+
+/**
+ * Builds the message to the user if the call requested one and perks were selected. Returns a list, which is empty if
+ * there is no message.
+ */
+function toMessage({ session, perks, recipient, nowMs }: Confirmation) {
+  const { id: sessionId, publisherId, pubUserId, dev } = session;
+  if (recipient === null || dev || pubUserId === null || perks.length === 0) return [];
+  const messagePerks = perks.map(({ view, coupon }) => toMessagePerk(view(), coupon));
+  return [{ sessionId, publisherId, pubUserId, recipient, nowMs, perks: messagePerks }];
+}
