@@ -14,6 +14,7 @@ import { landingPageCommands } from './landing-pages/commands.ts';
 import { messageCommands } from './messages/commands.ts';
 import { offerCommands } from './offers/commands.ts';
 import type { EmbeddedDatabases } from './platform/db/embedded.ts';
+import { portalCommands } from './portal/commands.ts';
 import { privacyCommands } from './privacy/commands.ts';
 import { reportCommands } from './reports/commands.ts';
 import type { LoadSealed } from './runtime/commands/secrets.ts';
@@ -90,6 +91,7 @@ export const commands: readonly Command[] = [
   ...dataCommands,
   ...experimentCommands,
   ...forecastCommands,
+  ...portalCommands,
   ...privacyCommands,
   ...demoCommands,
   completion,

@@ -27,6 +27,14 @@ export const couponCommands: readonly Command[] = [
     load: async () => (await import('./commands/coupons.ts')).showCoupons,
   },
   {
+    name: 'coupons list',
+    about: 'Lists the coupon pools of all offers; exits with 1 if one is empty or expired',
+    options: { state: text('STATE', 'only pools that are expired, empty, low, expiring or available') },
+    callsService: true,
+    examples: ['coupons list', 'coupons list --state low --json'],
+    load: async () => (await import('./commands/coupons.ts')).listCoupons,
+  },
+  {
     name: 'coupons remove',
     args: 'OFFER',
     about: 'Removes the codes of an offer that no user has, or its whole pool',

@@ -7,14 +7,16 @@ import type { Html } from '../platform/http/html.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
 import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
 import { couponCommands } from './commands.ts';
 import { foldDigests } from './digest-job.ts';
 import { createCodeDigests, createCouponIssuer } from './issuer.ts';
 import { couponCard, type Refused } from './pages/coupon-card.ts';
 import { couponPages } from './pages/coupon-pages.ts';
+import { poolsPath } from './pages/pool-list.ts';
 import { findPool, markStock } from './pools.ts';
 import { redemptionRoutes } from './redemption-routes.ts';
-import { couponRoutes } from './routes.ts';
+import { couponListRoutes, couponRoutes } from './routes.ts';
 import { createCouponService } from './service.ts';
 import { beginDay, noStock, readStock } from './stock.ts';
 import { applyCouponRetention, eraseCouponsOfSessions, eraseCouponsOfUser, exportCoupons } from './user-data.ts';
@@ -40,7 +42,7 @@ export function createCoupons({ platform, catalog }: CouponsDeps) {
     },
   };
   const card = async (context: PublisherContext, offerId: number, refused?: Refused): Promise<Html> => {
-    const [stock] = await readStock(pool, offerId, now());
+    const [stock] = await readStock(pool, { offerId }, now());
     const state = { offerId, pool: await findPool(pool, offerId), stock: stock?.view ?? noStock };
     return couponCard(context, state, refused);
   };
@@ -48,6 +50,7 @@ export function createCoupons({ platform, catalog }: CouponsDeps) {
     name: 'coupons',
     rank: 130,
     commands: couponCommands,
+    navigation,
     extensions: { offerCards: [card] },
     issuer: createCouponIssuer(platform.deps),
     retention: applyCouponRetention,
@@ -63,10 +66,25 @@ export function createCoupons({ platform, catalog }: CouponsDeps) {
         now,
         digestsOf,
       })),
-    routes: async (app: App, { http }: { http: ManagementHttp }) =>
-      void (await app.register(couponRoutes, { http, service })),
+    routes: async (app: App, { http }: { http: ManagementHttp }) => {
+      await app.register(couponListRoutes, { http, service });
+      await app.register(couponRoutes, { http, service });
+    },
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
       couponPages(app, { ...shell, management, service, card }),
     jobs: () => [watch],
   };
 }
+
+const navigation: readonly NavEntry[] = [
+  {
+    group: 'offers',
+    rank: 18,
+    key: 'coupons',
+    text: 'couponPools.title',
+    words: 'navWords.coupons',
+    path: poolsPath,
+    icon: 'coupons',
+    role: 'analyst',
+  },
+];

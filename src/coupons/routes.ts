@@ -2,14 +2,16 @@ import type { Readable } from 'node:stream';
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../management/http.ts';
+import { defaultLimit, maxLimit } from '../management/list.ts';
 import { openManagementScope } from '../management/resource-routes.ts';
 import { AppError } from '../platform/errors.ts';
 import { dryRunView, fileWarning } from '../platform/files/counter.ts';
 import { fileQuery, readFileOptions } from '../platform/files/query.ts';
 import type { App } from '../platform/http/app.ts';
 import { readBytes } from '../platform/http/read-bytes.ts';
-import { errorAnswers } from '../platform/http/schemas.ts';
+import { errorAnswers, integerParameter } from '../platform/http/schemas.ts';
 import { problem } from '../platform/problem.ts';
+import { listedPool, poolStates } from './pool-list.ts';
 import { poolInput, poolView } from './pools.ts';
 import { type CouponService, maxUploadBytes } from './service.ts';
 import { stockView } from './stock.ts';
@@ -72,6 +74,55 @@ type RouteDeps = { http: ManagementHttp; service: CouponService };
 
 const shared = { tags, params, querystring: publisherQuery };
 const errors = errorAnswers(400, 401, 403, 404);
+
+const poolsQuery = Type.Object({
+  ...publisherQuery.properties,
+  state: Type.Optional(
+    Type.Union(
+      poolStates.map((state) => Type.Literal(state)),
+      { description: 'Only pools in this state.' },
+    ),
+  ),
+  limit: integerParameter(
+    { minimum: 1, maximum: maxLimit },
+    { pattern: '^([1-9]\\d?|100)$', description: 'Pools per page, 1 to 100. Defaults to 50.' },
+  ),
+  cursor: integerParameter(
+    { minimum: 1 },
+    { pattern: '^\\d{1,9}$', description: '`next_cursor` of the previous page.' },
+  ),
+});
+
+const poolsAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Array(listedPool),
+  next_cursor: Type.Union([Type.String(), Type.Null()], {
+    description: '`cursor` of the next page. `null` on the last page.',
+  }),
+});
+
+/** Registers the route that lists all coupon pools of a publisher. */
+export async function couponListRoutes(app: App, { http, service }: RouteDeps): Promise<void> {
+  const schema = {
+    tags,
+    querystring: poolsQuery,
+    operationId: 'listCouponPools',
+    summary: 'List the coupon pools of all offers',
+    description: 'Returns the stock and the state of each pool, in the order of the offer ids.',
+    response: { 200: poolsAnswer, ...errorAnswers(400, 401, 403) },
+  };
+  app.get('/manage/v1/coupon-pools', { schema, ...requirePermission(http, 'offers/management') }, async (request) => {
+    const { actor, publisherId } = callOf(request);
+    const { state, limit = defaultLimit, cursor = 0 } = request.query;
+    const pools = await service.list(actor, publisherId);
+    const matches = pools.filter(
+      (pool) => pool.offer_id > Number(cursor) && (state === undefined || pool.state === state),
+    );
+    const data = matches.slice(0, Number(limit));
+    const last = matches.length > data.length ? data.at(-1) : undefined;
+    return { message: 'Coupon pools found.', data, next_cursor: last === undefined ? null : String(last.offer_id) };
+  });
+}
 
 function codeRoutes(app: App, { http, service }: RouteDeps): void {
   const hooks = requirePermission(http, 'offers/management');

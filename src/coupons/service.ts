@@ -14,6 +14,7 @@ import {
   loadCodes,
   loadLockSql,
 } from './loading/load.ts';
+import { type ListedPool, listPools } from './pool-list.ts';
 import {
   auditCodes,
   changePool,
@@ -74,6 +75,8 @@ export type CouponService = {
     options: FileOptions,
   ) => Promise<DryRunView>;
   count: (actor: Actor, publisherId: number, id: string) => Promise<StockView>;
+  /** Returns the pools of all offers of the publisher, in the order of the offers' IDs. */
+  list: (actor: Actor, publisherId: number) => Promise<ListedPool[]>;
   /**
    * Returns how many possible codes there would be for each valid one if codes were made from a pattern.
    * @throws AppError invalid_request
@@ -144,6 +147,8 @@ export function createCouponService(deps: LoadDeps & { management: Management })
     },
     count: (actor, publisherId, id) =>
       management.read(actor, publisherId, async (work) => stockOf(work, await requireOffer(work, id))),
+    list: (actor, publisherId) =>
+      management.read(actor, publisherId, ({ executor, nowMs }) => listPools(executor, publisherId, nowMs)),
     oddsOf: async (actor, publisherId, id, pattern, count) => {
       readPattern(pattern, count);
       const { total } = await management.read(actor, publisherId, async (work) =>
@@ -253,7 +258,7 @@ async function requireNoLoad({ executor }: Work, offerId: number): Promise<void>
 }
 
 async function stockOf({ executor, nowMs }: Work, offerId: number): Promise<StockView> {
-  const [stock] = await readStock(executor, offerId, nowMs);
+  const [stock] = await readStock(executor, { offerId }, nowMs);
   return stock?.view ?? noStock;
 }
 

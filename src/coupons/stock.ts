@@ -98,8 +98,12 @@ export type PoolStock = {
  */
 const loadSeenMs = 60_000;
 
-/** Reads the stock of one pool, or of all pools if `offerId` is null. */
-export async function readStock(executor: Executor, offerId: number | null, nowMs: number): Promise<PoolStock[]> {
+/** Reads the stock of one pool, of all pools of a publisher, or of all pools if the filter is null. */
+export async function readStock(
+  executor: Executor,
+  filter: { offerId: number } | { publisherId: number } | null,
+  nowMs: number,
+): Promise<PoolStock[]> {
   const { rows } = await executor.query<StockRow>(
     `select p.offer_id, p.publisher_id, p.shared_code is not null as is_shared, p.drained_at is not null as paused,
       coalesce(p.expires_at <= $2::timestamptz, false) as expired,
@@ -111,8 +115,13 @@ export async function readStock(executor: Executor, offerId: number | null, nowM
       p.low_share, p.low_hours, p.guess_odds, l.received, l.total as lines
     from coupon_pools p join coupon_stock s using (offer_id)
     left join coupon_loads l on l.offer_id = p.offer_id and l.seen_at > $4::timestamptz
-    where $1::integer is null or p.offer_id = $1 order by p.offer_id`,
-    [offerId, new Date(nowMs), dayOf(nowMs), new Date(nowMs - loadSeenMs)],
+    where ($1::integer is null or p.offer_id = $1) and ($5::integer is null or p.publisher_id = $5)
+    order by p.offer_id`,
+    [
+      filter !== null && 'offerId' in filter ? filter.offerId : null,
+      ...[new Date(nowMs), dayOf(nowMs), new Date(nowMs - loadSeenMs)],
+      filter !== null && 'publisherId' in filter ? filter.publisherId : null,
+    ],
   );
   return rows.map((row) => ({
     offerId: row.offer_id,

@@ -74,7 +74,7 @@ export const drafts: Resource = {
     has_picture: Type.Boolean({
       description:
         'Whether the draft has an uploaded image of a new creative, or the first image of a new offer. The image ' +
-        'is stored as long as the draft, unless the draft is withdrawn.',
+        'is stored until the draft is withdrawn, or until 30 days after it went live or was replaced.',
     }),
     revises: orNull(idSchema, {
       description: 'Refused or waiting draft that this draft replaces. `null` for none.',
@@ -166,7 +166,25 @@ export async function deleteDraftImage({ executor }: Work, { id }: { id: number 
   await executor.query('delete from draft_pictures where draft_id = $1', [id]);
 }
 
-/** Time for which decided drafts are stored, with their images, in milliseconds. */
+/** Time for which the image of a decided draft is stored if nobody needs it any more, in milliseconds. */
+const imageKeptMs = 30 * dayMs;
+
+/**
+ * Deletes images of drafts that went live or were undone, because the offer has them, and of drafts that were proposed
+ * again. Without this, a trusted advertiser could store any number of images. The images of refused drafts that can be
+ * proposed again are stored as long as the draft.
+ */
+export async function deleteOldImages(executor: Work['executor'], nowMs: number): Promise<number> {
+  const { rowCount } = await executor.query(
+    `delete from draft_pictures p using drafts d
+    where d.id = p.draft_id and d.decided_at < $1 and (d.state in ('live', 'undone') or d.state = 'refused' and exists (
+      select from drafts r where r.revises = d.id and r.state in ('waiting', 'scheduled', 'live')))`,
+    [new Date(nowMs - imageKeptMs)],
+  );
+  return rowCount ?? 0;
+}
+
+/** Time for which decided drafts are stored, in milliseconds. */
 const keptMs = 400 * dayMs;
 
 export async function deleteOldDrafts(executor: Work['executor'], nowMs: number): Promise<number> {

@@ -13,12 +13,12 @@ import type { NavEntry } from '../shell/navigation.ts';
 import type { Webhooks } from '../webhooks/module.ts';
 import { draftCommands } from './commands.ts';
 import { goLiveAtItsTime, withdraw } from './decide.ts';
-import { deleteOldDrafts } from './draft.ts';
+import { deleteOldDrafts, deleteOldImages } from './draft.ts';
 import { sendDraftMails } from './mails.ts';
 import { draftPages } from './pages/drafts.ts';
 import { propose } from './propose.ts';
 import { draftRoutes } from './routes.ts';
-import { countNewDecisions, type DraftReader, markSeen } from './seen.ts';
+import { countNewDecisions, type DraftReader, listNewDecisions, markSeen } from './seen.ts';
 
 export type Drafts = ReturnType<typeof createDrafts>;
 
@@ -70,8 +70,13 @@ export function createDrafts({ platform, catalog, catalogAdmin }: DraftsDeps) {
     path: '/drafts',
     icon: 'drafts',
     role: 'analyst',
-    count: (publisherId) => (dbHealth.isUp() ? countWaiting(publisherId).catch(() => 0) : Promise.resolve(0)),
-    countText: 'drafts.waitingCount',
+    count: async (publisherId, userId) => {
+      if (!dbHealth.isUp()) return 0;
+      const counts = [countWaiting(publisherId), countNewDecisions(pool, { publisherId, userId }, now())];
+      const [waiting = 0, decided = 0] = await Promise.all(counts.map((count) => count.catch(() => 0)));
+      return waiting + decided;
+    },
+    countText: 'drafts.attentionCount',
   };
   return {
     name: 'drafts',
@@ -87,7 +92,14 @@ export function createDrafts({ platform, catalog, catalogAdmin }: DraftsDeps) {
     routes: async (app: App, { http }: { http: ManagementHttp }) =>
       void (await app.register(draftRoutes, { http, kinds })),
     pages: (app: App, shell: Shell, contributions: { management: ManagementClient }) =>
-      draftPages(app, { ...shell, management: contributions.management, kinds, catalog: catalog.store }),
+      draftPages(app, {
+        ...shell,
+        management: contributions.management,
+        kinds,
+        catalog: catalog.store,
+        markSeen: async (reader, draftIds) => (dbHealth.isUp() ? markSeen(pool, reader, draftIds, now()) : null),
+        listNewDecisions: async (reader) => (dbHealth.isUp() ? listNewDecisions(pool, reader, now()) : []),
+      }),
     jobs: () => [schedule, mails],
     /** Returns the number of decisions that a user of an advertiser account has not seen. */
     countNewDecisions: (reader: DraftReader): Promise<number> =>
@@ -107,4 +119,7 @@ const scheduler: Actor = {
   publisherId: null,
 };
 
-const retention: RetentionStep = async (pool, _days, nowMs) => ({ drafts: await deleteOldDrafts(pool, nowMs) });
+const retention: RetentionStep = async (pool, _days, nowMs) => ({
+  draft_pictures: await deleteOldImages(pool, nowMs),
+  drafts: await deleteOldDrafts(pool, nowMs),
+});

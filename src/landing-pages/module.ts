@@ -49,7 +49,7 @@ export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }
     commands: landingPageCommands,
     extensions: {
       ...landingCards(pool, createFailFast(dbHealth)),
-      landingCheck: createLandingCheck({ pool, sender, now: () => performance.now() }),
+      landingCheck: createLandingCheck({ pool, sender, now, elapsedMs: () => performance.now() }),
     },
     rowAdditions: { campaigns: landingAdditions, offers: actionAdditions },
     jobs: () => [watch(deps)],

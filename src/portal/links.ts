@@ -8,10 +8,10 @@ import type { Portal, PortalPermission, PortalTheme } from '../shell/context.ts'
 /** Maximum lifetime of a link and of the session that it starts, in milliseconds. */
 export const maxLifetimeMs = hourMs;
 
-/** Time for which expired links are stored, in milliseconds. */
-const retentionMs = dayMs;
+/** Time for which expired links are listed, in milliseconds. */
+export const retentionMs = 30 * dayMs;
 
-export type NewLink = Omit<Portal, 'id'> & { expiresMs: number; nowMs: number };
+export type NewLink = Omit<Portal, 'id'> & { createdBy: string; expiresMs: number; nowMs: number };
 
 /** Stored link. `sessionHash` is null until it is opened. */
 export type PortalLink = { portal: Portal; sessionHash: Buffer | null; expiresMs: number; isRevoked: boolean };
@@ -58,8 +58,8 @@ export async function createLink(executor: Executor, link: NewLink): Promise<{ i
   const id = v7({ msecs: link.nowMs });
   await executor.query(
     `insert into portal_links (id, publisher_id, key_id, token_hash, permissions, theme, language, frame_origin,
-      user_label, created_at, expires_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+      user_label, created_at, expires_at, created_by)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
       id,
       link.publisherId,
@@ -72,6 +72,7 @@ export async function createLink(executor: Executor, link: NewLink): Promise<{ i
       link.userLabel,
       new Date(link.nowMs),
       new Date(link.expiresMs),
+      link.createdBy,
     ],
   );
   return { id, token };
@@ -98,7 +99,7 @@ export async function findLinkByToken(executor: Executor, token: string): Promis
 export async function startSession(executor: Executor, id: string, nowMs: number): Promise<string | null> {
   const token = createToken();
   const { rowCount } = await executor.query(
-    `update portal_links set session_hash = $2
+    `update portal_links set session_hash = $2, opened_at = $3
     where id = $1 and session_hash is null and revoked_at is null and expires_at > $3`,
     [id, hashToken(token), new Date(nowMs)],
   );
@@ -121,7 +122,48 @@ export async function revokeLink(
   return rows[0] === undefined ? null : linkOf(rows[0]);
 }
 
-/** Deletes links that expired more than a day ago. */
+/** Link in the list of a publisher's links. */
+export type ListedLink = {
+  id: string;
+  user_label: string;
+  permissions: PortalPermission[];
+  frame_origin: string;
+  created_by: string;
+  created_at: Date;
+  expires_at: Date;
+  is_opened: boolean;
+  opened_at: Date | null;
+  revoked_at: Date | null;
+};
+
+/**
+ * Returns links of a publisher, newest first.
+ * @param before ID of the last link on the previous page, or null for the first page
+ */
+export async function listLinks(
+  executor: Executor,
+  { publisherId, before, limit }: { publisherId: number; before: string | null; limit: number },
+): Promise<ListedLink[]> {
+  const { rows } = await executor.query<ListedLink>(
+    `select id, user_label, permissions, frame_origin, created_by, created_at, expires_at,
+      session_hash is not null as is_opened, opened_at, revoked_at
+    from portal_links where publisher_id = $1 and ($2::uuid is null or id < $2)
+    order by id desc limit $3`,
+    [publisherId, before, limit],
+  );
+  return rows;
+}
+
+/** States of a link: not opened yet; its session is running; it expired; it was revoked. */
+export const linkStates = ['waiting', 'open', 'expired', 'revoked'] as const;
+
+export function stateOf({ revoked_at, expires_at, is_opened }: ListedLink, nowMs: number): (typeof linkStates)[number] {
+  if (revoked_at !== null) return 'revoked';
+  if (expires_at.getTime() <= nowMs) return 'expired';
+  return is_opened ? 'open' : 'waiting';
+}
+
+/** Deletes links that expired more than 30 days ago. */
 export async function deleteOldLinks(executor: Executor, nowMs: number): Promise<number> {
   const { rowCount } = await executor.query('delete from portal_links where expires_at < $1', [
     new Date(nowMs - retentionMs),

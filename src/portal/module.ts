@@ -5,11 +5,13 @@ import type { Offers } from '../offers/module.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
-import type { AssetUrl } from '../shell/layout.ts';
-import type { Navigation } from '../shell/navigation.ts';
+import type { AssetUrl, Shell } from '../shell/layout.ts';
+import type { NavEntry, Navigation } from '../shell/navigation.ts';
 import type { EventTypes } from '../webhooks/events.ts';
 import type { Webhooks } from '../webhooks/module.ts';
+import { portalCommands } from './commands.ts';
 import { deleteOldLinks } from './links.ts';
+import { linksPath, portalLinkPages } from './links-page.ts';
 import { portalPages } from './pages.ts';
 import { portalRoutes } from './routes.ts';
 
@@ -25,8 +27,12 @@ export function createPortal({ platform, catalog, accounts, webhooks, offers }: 
     name: 'portal',
     rank: 225,
     retention,
+    commands: portalCommands,
+    navigation,
     routes: async (app: App) =>
       void (await app.register(portalRoutes, { management, auth: accounts.auth, config, now })),
+    pages: (app: App, shell: Shell, { management: client }: { management: ManagementClient }) =>
+      portalLinkPages(app, shell, { catalog: store, management: client, config }),
     framedPages: (app: App, asset: AssetUrl, contributions: Contributions) =>
       portalPages(
         app,
@@ -44,3 +50,16 @@ export function createPortal({ platform, catalog, accounts, webhooks, offers }: 
 }
 
 const retention: RetentionStep = async (pool, _days, nowMs) => ({ portal_links: await deleteOldLinks(pool, nowMs) });
+
+const navigation: readonly NavEntry[] = [
+  {
+    group: 'developers',
+    rank: 55,
+    key: 'portal-links',
+    text: 'portal.links',
+    words: 'navWords.portalLinks',
+    path: linksPath,
+    icon: 'portal',
+    role: 'admin',
+  },
+];

@@ -28,7 +28,7 @@ import type { AssetUrl, Shell } from '../shell/layout.ts';
 import type { Navigation } from '../shell/navigation.ts';
 import { pageHeaders, registerErrorPages, registerFormParsing } from '../shell/pages.ts';
 import { findLink, findLinkByToken, type PortalLink, startSession } from './links.ts';
-import { loggedLink, openPath, portalResource } from './routes.ts';
+import { loggedLink, openPath, portalResource } from './manage.ts';
 
 export type PortalPageDeps = {
   pool: pg.Pool;

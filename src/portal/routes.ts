@@ -1,18 +1,17 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../accounts/caller.ts';
-import { audit } from '../management/audit.ts';
 import { callOf, publisherQuery } from '../management/http.ts';
+import { defaultLimit, maxLimit } from '../management/list.ts';
+import { orNull } from '../management/resource.ts';
 import { strictBody } from '../management/strict-body.ts';
 import { isOperator, type Management } from '../management/unit-of-work.ts';
-import { AppError, type ErrorDetail, notFound } from '../platform/errors.ts';
+import { notFound } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
-import { errorAnswers } from '../platform/http/schemas.ts';
-import { parseUrl } from '../platform/lib/url.ts';
-import { problem } from '../platform/problem.ts';
-import type { Portal } from '../shell/context.ts';
-import { createLink, findLink, maxLifetimeMs, revokeLink } from './links.ts';
+import { errorAnswers, integerParameter } from '../platform/http/schemas.ts';
+import { type ListedLink, linkStates, listLinks, maxLifetimeMs, stateOf } from './links.ts';
+import { endLink, makeLink, portalPermissions } from './manage.ts';
 
 export type PortalDeps = {
   management: Management;
@@ -21,11 +20,7 @@ export type PortalDeps = {
   now: () => number;
 };
 
-/** Path of a link, followed by its token. */
-export const openPath = '/portal/open/';
-
 const linksPath = '/manage/v1/portal-links';
-const permissions = ['deliveries', 'deliveries/resend', 'endpoints', 'endpoints/edit', 'live'] as const;
 const colour = (description: string) =>
   Type.Optional(Type.String({ pattern: '^#[0-9a-fA-F]{6}$', description: `${description}, such as \`#1f5f4a\`.` }));
 
@@ -34,7 +29,7 @@ const linkBody = Type.Object(
     publisher_id: Type.Optional(
       Type.Integer({ minimum: 1, description: 'Publisher whose pages are shown. Defaults to that of the key.' }),
     ),
-    permissions: Type.Array(Type.Union(permissions.map((name) => Type.Literal(name))), {
+    permissions: Type.Array(Type.Union(portalPermissions.map((name) => Type.Literal(name))), {
       minItems: 1,
       uniqueItems: true,
       description: 'Pages and actions. `deliveries/resend` and `endpoints/edit` include their pages.',
@@ -81,17 +76,41 @@ const linkAnswer = Type.Object({
 
 const removedAnswer = Type.Object({ message: Type.String(), data: Type.Object({ id: Type.String() }) });
 
-export const portalResource = { name: 'portal-links', key: 'id' } as const;
+const listedLink = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    state: Type.Union(
+      linkStates.map((state) => Type.Literal(state)),
+      { description: '`waiting`: not opened yet. `open`: opened, and its session is running.' },
+    ),
+    user: Type.String(),
+    permissions: Type.Array(Type.String()),
+    frame_origin: Type.String(),
+    created_by: Type.String({ description: 'API key or user that created the link, or `Operator`.' }),
+    created_at: Type.String({ format: 'date-time' }),
+    expires_at: Type.String({ format: 'date-time' }),
+    opened_at: orNull(Type.String({ format: 'date-time' })),
+    revoked_at: orNull(Type.String({ format: 'date-time' })),
+  },
+  { title: 'ListedPortalLink' },
+);
 
-/** Returns a link as shown in the audit log. */
-export const loggedLink = ({ id, permissions, frameOrigin, userLabel }: Portal) => ({
-  id,
-  permissions,
-  frame_origin: frameOrigin,
-  user: userLabel,
+const listQuery = Type.Object({
+  ...publisherQuery.properties,
+  limit: integerParameter(
+    { minimum: 1, maximum: maxLimit },
+    { pattern: '^([1-9]\\d?|100)$', description: 'Links per page, 1 to 100. Defaults to 50.' },
+  ),
+  cursor: Type.Optional(Type.String({ format: 'uuid', description: '`next_cursor` of the previous page.' })),
 });
 
-/** Registers the routes that create and revoke portal links. */
+const listAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Array(listedLink),
+  next_cursor: orNull(Type.String(), { description: '`cursor` of the next page, or `null` on the last page.' }),
+});
+
+/** Registers the routes that list, create and revoke portal links. */
 export async function portalRoutes(app: App, { management, auth, config, now }: PortalDeps): Promise<void> {
   const tags = ['Portal'];
   app.addHook('preValidation', auth.requireKey('configurations', 'accounts'));
@@ -112,26 +131,45 @@ export async function portalRoutes(app: App, { management, auth, config, now }: 
     async (request, reply) => {
       const { body } = request;
       const { actor, publisherId } = targetOf(request, body.publisher_id);
-      const nowMs = now();
-      const expiresMs = Math.min(nowMs + body.expires_in * 1000, actor.expiresAtMs ?? Number.POSITIVE_INFINITY);
-      const portal = {
-        publisherId,
-        keyId: actor.id,
-        permissions: withPages(body.permissions),
-        theme: body.theme ?? {},
-        language: body.language ?? null,
-        frameOrigin: body.frame_origin,
-        userLabel: body.user ?? '',
-      };
-      requireUsable(portal);
-      const { id, token } = await management.write(actor, publisherId, async (work) => {
-        const created = await createLink(work.executor, { ...portal, expiresMs, nowMs });
-        const after = loggedLink({ ...portal, id: created.id });
-        await audit(work, { resource: portalResource, action: 'create', before: null, after });
-        return created;
-      });
-      const data = { id, url: `${config.publicUrl}${openPath}${token}`, expires_at: new Date(expiresMs).toISOString() };
+      const latestMs = actor.expiresAtMs ?? Number.POSITIVE_INFINITY;
+      const data = await management.write(actor, publisherId, (work) =>
+        makeLink(work, config, {
+          keyId: actor.id,
+          permissions: body.permissions,
+          theme: body.theme ?? {},
+          language: body.language ?? null,
+          frameOrigin: body.frame_origin,
+          userLabel: body.user ?? '',
+          expiresMs: Math.min(now() + body.expires_in * 1000, latestMs),
+        }),
+      );
       return reply.code(201).header('cache-control', 'no-store').send({ message: 'Link created.', data });
+    },
+  );
+
+  app.get(
+    linksPath,
+    {
+      schema: {
+        operationId: 'listPortalLinks',
+        summary: 'List portal links',
+        description:
+          'Returns the links of a publisher, newest first. Links are listed until 30 days after they expire.',
+        tags,
+        querystring: listQuery,
+        response: { 200: listAnswer, ...errorAnswers(400, 401, 403) },
+      },
+    },
+    async (request, reply) => {
+      const { actor, publisherId } = callOf(request);
+      const { limit = defaultLimit, cursor = null } = request.query;
+      const most = Number(limit);
+      const links = await management.read(actor, publisherId, ({ executor }) =>
+        listLinks(executor, { publisherId, before: cursor, limit: most + 1 }),
+      );
+      const data = links.slice(0, most).map((link) => viewOf(link, now()));
+      const next_cursor = links.length > most ? (data.at(-1)?.id ?? null) : null;
+      return reply.header('cache-control', 'no-store').send({ message: 'Links found.', data, next_cursor });
     },
   );
 
@@ -152,18 +190,24 @@ export async function portalRoutes(app: App, { management, auth, config, now }: 
       const { actor, publisherId } = callOf(request);
       const { id } = request.params;
       const owner = isOperator(actor) ? null : publisherId;
-      await management.write(actor, publisherId, async ({ executor, ...work }) => {
-        const stored = await findLink(executor, id);
-        const revoked = await revokeLink(executor, { publisherId: owner, id, nowMs: work.nowMs });
-        if (stored === null || revoked === null) throw notFound('portal link');
-        const change = { ...work, executor, publisherId: revoked.portal.publisherId };
-        const before = loggedLink(revoked.portal);
-        await audit(change, { resource: portalResource, action: 'remove', before, after: null });
-      });
+      await management.write(actor, publisherId, (work) => endLink(work, owner, id));
       return { message: 'Link revoked.', data: { id } };
     },
   );
 }
+
+const viewOf = (link: ListedLink, nowMs: number) => ({
+  id: link.id,
+  state: stateOf(link, nowMs),
+  user: link.user_label,
+  permissions: link.permissions,
+  frame_origin: link.frame_origin,
+  created_by: link.created_by,
+  created_at: link.created_at.toISOString(),
+  expires_at: link.expires_at.toISOString(),
+  opened_at: link.opened_at?.toISOString() ?? null,
+  revoked_at: link.revoked_at?.toISOString() ?? null,
+});
 
 /** Returns the actor and the publisher of a new link. Only operators can create links for other publishers. */
 function targetOf(request: FastifyRequest, requestedId: number | undefined): ReturnType<typeof callOf> {
@@ -171,32 +215,4 @@ function targetOf(request: FastifyRequest, requestedId: number | undefined): Ret
   if (requestedId === undefined || requestedId === publisherId) return { actor, publisherId };
   if (!isOperator(actor) || !callerOf(request).snapshot.publishers.has(requestedId)) throw notFound('publisher');
   return { actor, publisherId: requestedId };
-}
-
-/** Adds the pages on which the actions take place. */
-const withPages = (requested: readonly Portal['permissions'][number][]): Portal['permissions'] => [
-  ...new Set(
-    requested.flatMap((name): Portal['permissions'] => {
-      if (name === 'deliveries/resend') return ['deliveries', name];
-      return name === 'endpoints/edit' ? ['endpoints', name] : [name];
-    }),
-  ),
-];
-
-/**
- * Checks the origin and the logo. They become part of headers and of the page.
- * @throws AppError `invalid_request`
- */
-function requireUsable({ frameOrigin, theme }: { frameOrigin: string; theme: Portal['theme'] }): void {
-  const origin = parseUrl(frameOrigin);
-  const isLocal = origin !== null && ['localhost', '127.0.0.1'].includes(origin.hostname);
-  const isUsable = origin !== null && (origin.protocol === 'https:' || (origin.protocol === 'http:' && isLocal));
-  const logo = theme.logo_url === undefined ? null : parseUrl(theme.logo_url);
-  const details: ErrorDetail[] = [
-    ...(isUsable && origin.origin === frameOrigin ? [] : [{ path: '/frame_origin', message: problem('frameOrigin') }]),
-    ...(theme.logo_url === undefined || logo?.protocol === 'https:'
-      ? []
-      : [{ path: '/theme/logo_url', message: problem('logoUrl') }]),
-  ];
-  if (details.length > 0) throw new AppError('invalid_request', { details });
 }

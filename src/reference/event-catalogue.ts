@@ -4,6 +4,7 @@ import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { createStaticText, type StaticText } from '../platform/http/static-text.ts';
 import { wantedOf } from '../platform/i18n/reader.ts';
+import { eventGroupOf } from '../webhooks/event-groups.ts';
 import { type EventType, type EventTypes, schemaVersion } from '../webhooks/events.ts';
 import type { SearchRow } from './guides/routes.ts';
 import type { DocsAssets } from './site/assets.ts';
@@ -56,6 +57,7 @@ export function eventCatalogueRoutes(
   const schemas = new Map(types.map((type) => [`${type.name}.v${schemaVersion}.json`, schemaOf(type, publicUrl)]));
   const list = types.map((type) => ({
     name: type.name,
+    group: eventGroupOf(type),
     title: type.title,
     description: type.description,
     version: schemaVersion,
@@ -64,11 +66,7 @@ export function eventCatalogueRoutes(
   }));
 
   const listed = async () => ({ message: 'Events found.', data: list });
-  const pageEvents = types.map(({ payload, isOperational = false }, index) => ({
-    ...(list[index] as (typeof list)[number]),
-    isOperational,
-    payload,
-  }));
+  const pageEvents = types.map(({ payload }, index) => ({ ...(list[index] as (typeof list)[number]), payload }));
   let page: Promise<StaticText> | null = null;
 
   app.get(`${catalogueName}.json`, { schema: { hide: true } }, listed);

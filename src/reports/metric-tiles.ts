@@ -59,11 +59,21 @@ export function todayTiles({ today, lastWeek }: TodayAndLastWeek, money: FormatM
     <div class="stats">${tiles}</div>`;
 }
 
-type Days = { rows: readonly ActivityRow[] /** The first day, as yyyy-mm-dd. */; from: string; count: number };
+type Days = {
+  rows: readonly ActivityRow[];
+  /** The first day, as yyyy-mm-dd. */
+  from: string;
+  count: number;
+  path: (rest: string) => string;
+};
 
-export function charts({ rows, from, count }: Days, currency: string | null): Html {
+export function charts({ rows, from, count, path }: Days, currency: string | null): Html {
   const byDay = withEmptyDays(rows, from, count);
   const times = byDay.map(({ time }) => ({ text: dayText(time), atMs: Date.parse(time) }));
+  const rowsOfDay = (metric: string) => (value: string, index: number) => {
+    const { time = from } = byDay[index] ?? {};
+    return rowsOfDays(path, { from: time, to: time })(metric, value);
+  };
   const chart = (caption: string, metrics: readonly ReportMetric[]): Html => {
     const [first = metricOf('')] = metrics;
     return drawnChart({
@@ -73,6 +83,7 @@ export function charts({ rows, from, count }: Days, currency: string | null): Ht
       series: metrics.map(({ name, text }) => ({
         label: text,
         values: byDay.map((day) => viewValue(name, day.metrics)),
+        rowsOf: rowsOfDay(name),
       })),
       style: first.kind as 'count',
       format: (value) => formatMetric(first, value, String),
@@ -86,13 +97,17 @@ export function charts({ rows, from, count }: Days, currency: string | null): Ht
     caption: t('reports.revenueByDay'),
     heading: t('layout.day'),
     times,
-    ...revenueLines(byDay, currency),
+    ...revenueLines(byDay, currency, rowsOfDay('revenue')),
   });
   return html`${card(t('reports.activity'), activity)}${card(t('metrics.revenue'), revenue)}`;
 }
 
 /** Returns the lines of the revenue chart, one per currency. */
-function revenueLines(byDay: readonly { metrics: Metrics }[], currency: string | null) {
+function revenueLines(
+  byDay: readonly { metrics: Metrics }[],
+  currency: string | null,
+  rowsOf: (value: string, index: number) => Html | string,
+) {
   const metric = metricOf('revenue');
   const currencies = currenciesOf(byDay.map(({ metrics }) => metrics));
   const lines = currencies.length > 0 ? currencies : [currency];
@@ -103,6 +118,7 @@ function revenueLines(byDay: readonly { metrics: Metrics }[], currency: string |
       values: byDay.map(({ metrics }) =>
         viewValue('revenue', currencyCode === null ? metrics : inCurrency(metrics, currencyCode)),
       ),
+      rowsOf,
     })),
     style: { currency: only },
     format: (value: number) => formatMetric(metric, value, moneyFormat(only)),

@@ -8,6 +8,8 @@ const reasons = [
   'no_impression',
   'too_fast',
   'dev',
+  'not_confirmed',
+  'not_delivered',
   'unbilled',
   'unbilled_budget',
   'unbilled_currency',

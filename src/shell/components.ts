@@ -12,6 +12,7 @@ const outlines = {
   experiments: '<path d="M8 3v5L3.5 15.5A1 1 0 0 0 4.4 17h11.2a1 1 0 0 0 .9-1.5L12 8V3M7 3h6M6 12h8"/>',
   alerts: '<path d="M5 14V9a5 5 0 0 1 10 0v5l1.5 1.5h-13zM8.5 17.5h3"/>',
   offers: '<path d="M3 8.5V4a1 1 0 0 1 1-1h4.5L17 11.5 11.5 17z"/><circle cx="6.7" cy="6.7" r="1"/>',
+  coupons: '<path d="M3 6h14v3a1.5 1.5 0 0 0 0 3v3H3v-3a1.5 1.5 0 0 0 0-3zM12 6v2M12 10v1.5M12 13.5V15"/>',
   drafts: '<path d="M5 3h7l3 3v11H5zM12 3v3h3M7.5 12.5l1.8 1.8 3.4-4"/>',
   campaigns: '<path d="M3 8v4h3l7 4V4L6 8zM16 8a3 3 0 0 1 0 4"/>',
   advertisers: '<path d="M3 8l1.5-5h11L17 8M3 8v9h14V8M3 8h14M8 17v-5h4v5"/>',
@@ -30,6 +31,7 @@ const outlines = {
     '<circle cx="5" cy="15" r="2"/><circle cx="15" cy="15" r="2"/><circle cx="10" cy="5" r="2"/>' +
     '<path d="M9 6.8L6 13M11 6.8l3 6.2M7 15h6"/>',
   sources: '<path d="M3 3v14M17 10H7M11 6l-4 4 4 4"/>',
+  portal: '<rect x="3" y="4" width="14" height="12" rx="1.5"/><path d="M3 7.5h14M8 12h4M10 10v4"/>',
   roles: '<path d="M10 2.5l6 2v5c0 4-2.5 6.5-6 8-3.5-1.5-6-4-6-8v-5zM7.5 9.5l2 2 3.5-4"/>',
   users:
     '<circle cx="8" cy="7" r="3"/>' +
@@ -225,6 +227,8 @@ type ChartSeries = {
   summary?: 'sum' | 'average' | 'highest' | 'latest';
   /** Text of the value of the whole period, if it can't be computed from the values. */
   total?: string;
+  /** Renders a value of the table as a link to the rows behind it. `index` is the position of its time. */
+  rowsOf?: (value: string, index: number) => Html | string;
 };
 
 /** Chart data. A null value means that the data point is missing. */
@@ -279,9 +283,9 @@ export function drawnChart({ caption, heading, times, series, format = String, .
         [{ text: heading }, ...series.map(({ label }) => ({ text: label, numeric: true }))],
         times.map(({ text }, index) => [
           text,
-          ...series.map(({ values }) => {
+          ...series.map(({ values, rowsOf = (text) => text }) => {
             const value = values[index] ?? null;
-            return value === null ? '–' : format(value);
+            return value === null ? '–' : rowsOf(format(value), index);
           }),
         ]),
       )}

@@ -23,6 +23,7 @@ import { operationalEventTypes } from './operational/event-types.ts';
 import { deliveryPages } from './pages/deliveries/deliveries.ts';
 import { redeliveryPages } from './pages/deliveries/redelivery.ts';
 import { webhookPages } from './pages/endpoints/endpoints.ts';
+import { eventTypePages, eventTypesPath } from './pages/event-types.ts';
 import { payloadRoutes } from './payload-link.ts';
 import { pullPermission, pullRoutes } from './pull/routes.ts';
 import { raiseFacts } from './raise-events.ts';
@@ -94,7 +95,7 @@ export function createWebhooks({ platform, catalog, accounts }: WebhooksDeps) {
         deps: { ...deps, events: contributions.events },
         management: contributions.management,
       };
-      for (const register of [deliveryPages, redeliveryPages, webhookPages]) register(app, services);
+      for (const register of [deliveryPages, redeliveryPages, webhookPages, eventTypePages]) register(app, services);
     },
     jobs: () => [...webhookJobs({ ...deps, ...delivery }, platform.databaseUrl), auditEventJob(pool, now)],
     close: async () => {
@@ -116,6 +117,16 @@ const navigationOf = (count: (publisherId: number) => Promise<number>): readonly
     role: 'analyst',
     count,
     countText: 'endpointStatus.failing',
+  },
+  {
+    group: 'developers',
+    rank: 35,
+    key: 'event-types',
+    text: 'eventTypes.title',
+    words: 'navWords.eventTypes',
+    path: eventTypesPath,
+    icon: 'activity',
+    role: 'analyst',
   },
   {
     group: 'developers',

@@ -44,7 +44,7 @@ export const tables: Record<string, Ownership> = {
     'user_recovery_codes',
     'user_sessions',
   ]),
-  ...owned('landing-pages', ['landing_pages']),
+  ...owned('landing-pages', ['landing_check_buckets', 'landing_pages']),
   ...owned('audiences', [
     'audience_facts',
     'audience_growth',
@@ -243,7 +243,7 @@ export const tables: Record<string, Ownership> = {
       'data-files': rawRows,
       dashboard: storyOfSession,
       demo: 'examples of the API reference name the latest delivery',
-      perks: 'the perk funnel counts sessions whose webhook was delivered',
+      reports: 'the perk funnel and the list of its sessions have the sessions whose webhook was delivered',
     },
   },
   delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },

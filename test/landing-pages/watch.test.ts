@@ -351,8 +351,14 @@ describe('a landing page that is being entered', () => {
       send: (request) => sender.send({ ...request, url: request.url.replace(/^https:/, 'http:') }),
     };
     const publisher = t.deps.catalog.current().publishers.get(me.publisherId);
-    const run = createLandingCheck({ pool: t.pool, sender: plain, now: () => performance.now() });
-    const { markup } = await run({ publisher } as PublisherContext, url);
+    const run = createLandingCheck({
+      pool: t.pool,
+      sender: plain,
+      now: () => clock.ms,
+      elapsedMs: () => performance.now(),
+    });
+    const path = (rest: string) => rest;
+    const { markup } = await run({ publisher, path } as PublisherContext, url);
     return markup
       .replaceAll(/<[^>]*>/g, ' ')
       .replaceAll(/\s+/g, ' ')
@@ -367,6 +373,18 @@ describe('a landing page that is being entered', () => {
     handle = ({ url }, response) => void response.writeHead(url === '/' ? 302 : 200, { location: '/b' }).end();
     expect(await check(`https://shop.com:${port}/`)).toBe('Working Response: 200 · shop.com, 1 redirect');
     expect(await check(`https://gone.com:${port}/`)).toBe('Not found Response: host name not found');
+  });
+
+  test('is opened at most 20 times per minute for each publisher, in all processes together', async () => {
+    await t.pool.query('delete from landing_check_buckets');
+    const results: string[] = [];
+    for (let count = 0; count < 25; count += 1) results.push(await check(`https://shop.com:${port}/`));
+    expect(results.filter((result) => result.startsWith('Working'))).toHaveLength(20);
+    expect(results.at(-1)).toContain('Many pages were checked in the last minute.');
+    expect(calls).toHaveLength(20);
+    clock.ms += 6000;
+    expect(await check(`https://shop.com:${port}/`)).toContain('Working');
+    await t.pool.query('delete from landing_check_buckets');
   });
 
   test('is never opened at a private address, in an incomplete URL, or if the checks are off', async () => {

@@ -8,6 +8,7 @@ import type { DryRunView, FileCounter } from '../../platform/files/counter.ts';
 import type { LayoutOptions } from '../../platform/files/layout.ts';
 import { readFileOptions } from '../../platform/files/query.ts';
 import { openCodeFile } from '../loading/code-file.ts';
+import type { ListedPool } from '../pool-list.ts';
 
 type Stock = Record<'total' | 'given' | 'held' | 'left' | 'redeemed', number> & { low: boolean };
 type Added = Stock &
@@ -112,6 +113,23 @@ export const showCoupons: Run = async (call) => {
   if (!data.low) return exitCodes.ok;
   call.out.note('The stock is low.');
   return exitCodes.problem;
+};
+
+/** Lists the pools of all offers. */
+export const listCoupons: Run = async (call) => {
+  if (call.args.length > 0) throw usageError('This command takes no arguments.');
+  const state = textOption(call, 'state');
+  const query = state === '' ? {} : { state };
+  const pools = await createApi(call).all<ListedPool>('/manage/v1/coupon-pools', query);
+  call.out.data(pools);
+  for (const { offer_id: id, offer, ...pool } of pools) {
+    const stock = pool.kind === 'shared' ? 'shared code' : `${pool.left} left`;
+    const end = pool.expires_at === null ? '' : `  expires ${pool.expires_at}`;
+    const { given, redeemed } = pool;
+    call.out.line(`offer ${id}  ${offer}  ${pool.state}  ${stock}  ${given} given  ${redeemed} redeemed${end}`);
+  }
+  if (pools.length === 0) call.out.note('No offer has a matching coupon pool.');
+  return pools.some((pool) => pool.state === 'empty' || pool.state === 'expired') ? exitCodes.problem : exitCodes.ok;
 };
 
 export const removeCoupons: Run = async (call) => {

@@ -32,6 +32,7 @@ import {
   type Refused,
   sources,
 } from './coupon-card.ts';
+import { poolListPage, poolsPath } from './pool-list.ts';
 
 type Services = Shell & {
   management: ManagementClient;
@@ -39,10 +40,13 @@ type Services = Shell & {
   card: (context: PublisherContext, offerId: number, refused: Refused) => Promise<Html>;
 };
 
-/** Registers the routes that handle the forms of the coupon card. */
+/** Registers the page with all coupon pools, and the routes that handle the forms of the coupon card. */
 export function couponPages(app: App, services: Services): void {
   const { management, service } = services;
   const pages = publisherPages(app, services);
+  pages.get(poolsPath, 'analyst', async (context) =>
+    poolListPage(context, await service.list(management.actorOf(context), context.publisher.id)),
+  );
   /**
    * Runs the action of a form and redirects to the card, which shows the result. If the form is rejected, it is shown
    * again with its values.

@@ -94,7 +94,7 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     ${rangeTabs(context, days)}
     ${metricTiles(total, money, rowsOf)}
     ${convertedNote(publisher, overTime.converted, total)}
-    ${charts({ rows: overTime.rows, from, count: days }, currency)}
+    ${charts({ rows: overTime.rows, from, count: days, path: context.path }, currency)}
     ${breakdown({
       title: t('reports.byPlacement'),
       by: 'placement',

@@ -1,6 +1,8 @@
 import type pg from 'pg';
+import { parseEmail } from '../../accounts/users.ts';
 import type { Config } from '../../config.ts';
 import { createCodeDigests, foldCode } from '../../coupons/issuer.ts';
+import { createReaderKeys } from '../../messages/outbox.ts';
 import { findUserDecisions } from '../../offers/user-decisions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
@@ -11,7 +13,16 @@ import { findDelivery } from '../../webhooks/delivery-store.ts';
 import { hasRows } from './read.ts';
 
 /** Kinds of IDs that lead to a session. */
-export type IdKind = 'session' | 'delivery' | 'click' | 'transaction' | 'coupon' | 'user';
+export type IdKind =
+  | 'session'
+  | 'delivery'
+  | 'click'
+  | 'transaction'
+  | 'conversion'
+  | 'coupon'
+  | 'user'
+  | 'message'
+  | 'address';
 
 /** Sessions that an ID leads to, newest first. */
 export type Match = { kind: IdKind; sessionIds: readonly string[] };
@@ -29,11 +40,12 @@ const maxLength = 256;
 
 /**
  * Creates a function that finds the sessions of a publisher to which an ID belongs: a session, delivery, click,
- * transaction, coupon code or user. IDs of other publishers match nothing.
+ * transaction, conversion, coupon code, user, message or e-mail address. IDs of other publishers match nothing.
  */
 export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
   const digestsOf = createCodeDigests(config);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const readerKeys = createReaderKeys(config);
 
   async function bySession(publisherId: number, kind: IdKind, sessionId: string): Promise<Match[]> {
     if (!isPossibleUuid7(sessionId, now())) return [];
@@ -47,16 +59,41 @@ export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
     return sessionId === null ? [] : bySession(publisherId, 'delivery', sessionId);
   }
 
+  /** Finds a session by the ID of a conversion or of a message. A message ID can have the form of its header. */
+  async function byRow(publisherId: number, text: string): Promise<Match[]> {
+    const [id = ''] = text.toLowerCase().replace(/^</, '').split('@');
+    if (!isPossibleUuid7(id, now())) return [];
+    const [conversion, message] = await Promise.all([
+      sessionOfConversion(pool, publisherId, id),
+      sessionOfMessage(pool, publisherId, id),
+    ]);
+    return [
+      ...(conversion === null ? [] : await bySession(publisherId, 'conversion', conversion)),
+      ...(message === null ? [] : await bySession(publisherId, 'message', message)),
+    ];
+  }
+
+  async function byAddress(publisherId: number, text: string): Promise<string[]> {
+    const email = parseEmail(text);
+    if (email === null) return [];
+    const keys = readerKeys(publisherId, { email }).flatMap((reader) =>
+      reader.publisherId === publisherId ? [reader.addressKey] : [],
+    );
+    return sessionsOfAddress(pool, publisherId, keys);
+  }
+
   async function byText(publisherId: number, text: string): Promise<Match[]> {
     const keys = userKeys.allOf(publisherId, text);
-    const [transactions, coupons, sessions] = await Promise.all([
+    const [transactions, coupons, addresses, sessions] = await Promise.all([
       sessionsOfTransaction(pool, publisherId, text),
       sessionsOfCoupon(pool, publisherId, digestsOf(foldCode(text.trim()))),
+      byAddress(publisherId, text),
       findUserDecisions(pool, { publisherId, userKeys: keys, identifier: text, limit: maxSessions }),
     ]);
     const matches: Match[] = [
       { kind: 'transaction', sessionIds: transactions },
       { kind: 'coupon', sessionIds: coupons },
+      { kind: 'address', sessionIds: addresses },
       { kind: 'user', sessionIds: sessions.map(({ sessionId }) => sessionId) },
     ];
     return matches.filter(({ sessionIds }) => sessionIds.length > 0);
@@ -70,6 +107,7 @@ export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
     const matches = await Promise.all([
       bySession(publisherId, 'session', text.toLowerCase()),
       byDelivery(publisherId, text),
+      byRow(publisherId, text),
       byText(publisherId, text),
     ]);
     return matches.flat();
@@ -103,6 +141,39 @@ async function sessionsOfCoupon(
           and held_until is null limit ${maxSessions}
       ) as given order by id desc`,
     values: [publisherId, digests],
+  });
+  return rows.map(({ id }) => id);
+}
+
+async function sessionOfConversion(executor: Executor, publisherId: number, id: string): Promise<string | null> {
+  const { rows } = await executor.query<{ session_id: string }>({
+    name: 'session_of_conversion',
+    text: 'select session_id from conversions where id = $1::uuid and publisher_id = $2 limit 1',
+    values: [id, publisherId],
+  });
+  return rows[0]?.session_id ?? null;
+}
+
+async function sessionOfMessage(executor: Executor, publisherId: number, id: string): Promise<string | null> {
+  const { rows } = await executor.query<{ session_id: string }>({
+    name: 'session_of_message',
+    text: 'select session_id from perk_messages where id = $1::uuid and publisher_id = $2',
+    values: [id, publisherId],
+  });
+  return rows[0]?.session_id ?? null;
+}
+
+/** Returns the sessions whose messages were sent to an address. */
+async function sessionsOfAddress(
+  executor: Executor,
+  publisherId: number,
+  addressKeys: readonly string[],
+): Promise<string[]> {
+  const { rows } = await executor.query<{ id: string }>({
+    name: 'sessions_of_address',
+    text: `select distinct session_id as id from perk_messages
+      where publisher_id = $1 and address_key = any($2::uuid[]) order by id desc limit ${maxSessions}`,
+    values: [publisherId, addressKeys],
   });
   return rows.map(({ id }) => id);
 }

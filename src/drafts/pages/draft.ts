@@ -5,8 +5,8 @@ import { etagOf } from '../../management/rows.ts';
 import type { Actor } from '../../management/unit-of-work.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton, card, descriptionList, link, notice, saveForm } from '../../shell/components.ts';
-import type { FieldErrors } from '../../shell/context.ts';
+import { actionButton, card, descriptionList, link, linkButton, notice, saveForm } from '../../shell/components.ts';
+import { type FieldErrors, hasRole } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import { createForm, moreFields } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
@@ -14,6 +14,7 @@ import type { Difference } from '../apply.ts';
 import { changesTable, differencesTable, draftPreview } from '../comparison.ts';
 import { type DraftDetails, nameKey } from '../details.ts';
 import { draftNotice, kindText, reasonNotices, stateBadge, withPreview } from '../views.ts';
+import { isRevisable } from './revise.ts';
 
 export type DraftView = DraftDetails & {
   actor: Actor;
@@ -39,6 +40,10 @@ export function draftPage(context: PublisherContext, view: DraftView): Page {
     trail: [{ text: t('nav.drafts'), href: context.path('/drafts') }],
     status: errors.length > 0 ? 422 : differences.length > 0 ? 409 : 200,
     assets: ['preview.js'],
+    ...(isRevisable(view) &&
+      hasRole(context.viewer.user.role, 'manager') && {
+        actions: linkButton(`${path}/edit`, t('drafts.revise'), draft.state === 'refused' ? 'main' : ''),
+      }),
     body: html`
       ${reasonNotices(view, (id) => context.path(`/drafts/${id}`))}
       ${differences.length > 0 && conflictCard(context, path, differences, view)}

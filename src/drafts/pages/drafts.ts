@@ -4,7 +4,9 @@ import { mayApprove } from '../../catalog-admin/approval.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
+import { link, notice } from '../../shell/components.ts';
 import { type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';
 import { localToInstant } from '../../shell/format.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
@@ -15,14 +17,26 @@ import { offerIdOf } from '../comparison.ts';
 import { approve, refuse, undo, withdraw } from '../decide.ts';
 import { readDetails } from '../details.ts';
 import { type Draft, type DraftState, draftImageFile, draftStates, drafts, getDraft } from '../draft.ts';
+import type { DraftReader, NewDecision } from '../seen.ts';
+import { stateBadge } from '../views.ts';
 import { type DraftView, draftPage } from './draft.ts';
 import { draftList } from './list.ts';
+import { proposeAgain, revisePage } from './revise.ts';
 
 type Services = Shell & {
   management: ManagementClient;
   kinds: ReviewedKinds;
   catalog: { current: () => Snapshot };
+  /** Marks decisions as seen by a user. */
+  markSeen: (reader: DraftReader, draftIds: readonly number[]) => Promise<unknown>;
+  /** Returns the user's own drafts with decisions that the user has not seen. */
+  listNewDecisions: (reader: DraftReader) => Promise<readonly NewDecision[]>;
 };
+
+const readerOf = ({ publisher, viewer }: PublisherContext): DraftReader => ({
+  publisherId: publisher.id,
+  userId: viewer.user.id,
+});
 
 const path = '/drafts';
 const rowsPerPage = 50;
@@ -32,9 +46,17 @@ export function draftPages(app: App, services: Services): void {
   const pages = publisherPages(app, services);
   const { management, kinds } = services;
   pages.get(path, 'analyst', (context) => listPage(services, context));
-  pages.get(`${path}/:key`, 'analyst', async (context) => draftPage(context, await read(services, context)));
+  pages.get(`${path}/:key`, 'analyst', async (context) => {
+    const view = await read(services, context);
+    await services.markSeen(readerOf(context), [view.draft.id]);
+    return draftPage(context, view);
+  });
   pages.get(`${path}/:key/picture`, 'analyst', async (context) =>
     management.read(context, async (work) => draftImageFile(work, await getDraft(work, keyIn(context)))),
+  );
+  pages.get(`${path}/:key/edit`, 'manager', (context) => revisePage(services, context));
+  pages.post(`${path}/:key/edit`, 'manager', (context, fields, upload) =>
+    proposeAgain(services, context, fields, upload),
   );
   pages.post(`${path}/decide`, 'admin', (context, fields) => decideMany(services, context, fields));
   pages.post(`${path}/:key/approve`, 'admin', (context, fields) => approveOne(services, context, fields));
@@ -64,7 +86,7 @@ export function draftPages(app: App, services: Services): void {
   });
 }
 
-async function listPage({ management }: Services, context: PublisherContext): Promise<Page> {
+async function listPage({ management, listNewDecisions }: Services, context: PublisherContext): Promise<Page> {
   const requested = queryText(context, 'state');
   const state: DraftState = draftStates.find((name) => name === requested) ?? 'waiting';
   const cursor = queryText(context, 'cursor');
@@ -75,16 +97,34 @@ async function listPage({ management }: Services, context: PublisherContext): Pr
     title: t('nav.drafts'),
     lead: t('drafts.lead'),
     nav: 'drafts',
-    body: draftList(context, {
-      path: to,
-      state,
-      rows: rows as Draft[],
-      decides: mayApprove(management.actorOf(context)),
-      previous: cursor === '' ? null : `${to}?state=${state}`,
-      next: nextCursor === null ? null : `${to}?${new URLSearchParams({ state, cursor: nextCursor })}`,
-    }),
+    body: html`
+      ${newDecisions(context, await listNewDecisions(readerOf(context)))}
+      ${draftList(context, {
+        path: to,
+        state,
+        rows: rows as Draft[],
+        decides: mayApprove(management.actorOf(context)),
+        previous: cursor === '' ? null : `${to}?state=${state}`,
+        next: nextCursor === null ? null : `${to}?${new URLSearchParams({ state, cursor: nextCursor })}`,
+      })}`,
   };
 }
+
+/** Renders links to the user's own drafts that were decided. */
+const newDecisions = (context: PublisherContext, decisions: readonly NewDecision[]): Html =>
+  decisions.length === 0
+    ? nothing
+    : notice(
+        'info',
+        html`
+          <p>${t('drafts.decidedForYou')}</p>
+          <ul>
+            ${decisions.map(
+              ({ id, subject, state }) => html`
+                <li>${link(context.path(`${path}/${id}`), subject || `#${id}`)} ${stateBadge(state)}</li>`,
+            )}
+          </ul>`,
+      );
 
 const read = ({ management, kinds, catalog, publicUrl }: Services, context: PublisherContext): Promise<DraftView> =>
   management.read(context, async (work) => {

@@ -26,7 +26,7 @@ import { formFields } from './fields.ts';
 import { errorsToForm, readForm, toForm } from './form.ts';
 import { historyCard } from './history-card.ts';
 import { type PlanDeps, planPanel, typedPlan } from './plan.ts';
-import { canAdopt, designCard, overTimeCard, reportCard, stateBadge } from './report-card.ts';
+import { canAdopt, designCard, overTimeCard, reportCard, rowsOfArms, stateBadge } from './report-card.ts';
 import { segmentsCard } from './segments-card.ts';
 import { createWizard } from './wizard.ts';
 import { headlineOf, inWords } from './words.ts';
@@ -106,7 +106,7 @@ async function findings(management: ManagementClient, context: PublisherContext,
   const report = await management.read(context, (work) => reportFor(work, experiment.key, options));
   const href = hrefOf(context, experiment.key);
   return html`
-    ${reportCard(context, report, { experiment, href })} ${overTimeCard(report)} ${segmentsCard(report, href)}`;
+    ${reportCard(context, report, { experiment, href })} ${overTimeCard(report)} ${segmentsCard(report, href, rowsOfArms(context, experiment))}`;
 }
 
 /** Parses the report options in the query string. Invalid options are ignored. */

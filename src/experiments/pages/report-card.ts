@@ -1,3 +1,4 @@
+import { isOwnKind } from '../../catalog/event-kinds.ts';
 import type { PublisherContext } from '../../catalog/pages.ts';
 import { holdoutArm } from '../../catalog/types.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
@@ -9,6 +10,7 @@ import {
   drawnChart,
   linkButton,
   notice,
+  type RowsTarget,
   rowsLink,
   type Tone,
   table,
@@ -72,35 +74,64 @@ export function designCard({ publisher }: PublisherContext, experiment: Experime
 export function reportCard(context: PublisherContext, report: ExperimentReport, of: OfExperiment): Html {
   const { experiment } = of;
   const { state } = experiment;
+  const rowsOf = rowsOfArms(context, experiment);
   return html`
     <section class="card">
       <div class="findings">
         ${verdict(experiment, headlineOf(report, state), detailOf(report, state))}
         ${warningsOf(report).map((text) => notice('warn', html`<p>${text}</p>`))}
-        ${tiles(report)}
+        ${tiles(report, rowsOf)}
         ${versionTabs(report, of)} ${populationTabs(report, of)}
-        ${armsTable(context, report, experiment)}
+        ${armsTable(context, report, experiment, rowsOf)}
         ${currencyNote(report)}
         ${decisions(context, report, of)}
         <p class="hint">
-          ${t('experiments.intervals')} ${t('experiments.capped')}
+          ${t('experiments.intervals')} ${t('experiments.capped')} ${t('experiments.rowsHint')}
           ${report.erased_users > 0 && t('experiments.erased', { count: report.erased_users })}
         </p>
-        ${moreFields(t('experiments.allMetrics'), metricsTable(report))}
+        ${moreFields(t('experiments.allMetrics'), metricsTable(report, rowsOf))}
       </div>
     </section>`;
 }
 
+/**
+ * Renders a number as a link to the rows that it is computed from. The sessions of an arm have a custom attribute with
+ * the name of the arm. Sessions outside the experiment have none, so that their numbers have no link.
+ */
+export type RowsOfArms = (
+  arms: readonly string[],
+  metric: string,
+  value: Html | string,
+  filters?: RowsTarget['filters'],
+) => Html | string;
+
+export const rowsOfArms =
+  ({ path }: PublisherContext, { key, arms: current, versions }: ExperimentView): RowsOfArms =>
+  (names, metric, value, filters = {}) => {
+    const known = new Set([
+      holdoutArm,
+      ...[{ arms: current }, ...versions].flatMap(({ arms }) => arms.map((arm) => arm.key)),
+    ]);
+    const arms = names.filter((name) => known.has(name));
+    if (arms.length === 0) return value;
+    return rowsLink(path, value, {
+      metric,
+      range: '90d',
+      filters: { ...filters, [`custom.experiment.${key}`]: arms },
+    });
+  };
+
 /** Renders tiles with the progress of the experiment. */
-function tiles(report: ExperimentReport): Html {
+function tiles(report: ExperimentReport, rowsOf: RowsOfArms): Html {
   const { users_counted: users, users_needed: needed, smallest_lift: lift, explained_by_history: explained } = report;
-  const tile = (label: string, value: string, hint: string): Html =>
+  const armNames = report.arms.map(({ arm }) => arm);
+  const tile = (label: string, value: Html | string, hint: string): Html =>
     html`<div class="stat"><span>${label}</span><strong>${value}</strong><small class="hint">${hint}</small></div>`;
   const isWaiting = report.state === 'running' && !report.is_enough;
   const goal = needed === null ? '' : t('experiments.needed', { users: count(needed), lift: percent(lift) });
   return html`
     <div class="stats">
-      ${tile(t('experiments.userCount'), count(users), goal)}
+      ${tile(t('experiments.userCount'), rowsOf(armNames, 'sessions', count(users)), goal)}
       ${isWaiting && tile(t('experiments.daysLeft'), daysLeftText(report.days_left), daysText(report))}
       ${tile(t('experiments.historyShare'), percent(Math.round(explained * 100) / 100), t('experiments.historyHint'))}
     </div>`;
@@ -132,9 +163,10 @@ function populationTabs({ version, population }: ExperimentReport, { href }: OfE
 }
 
 function armsTable(
-  { publisher, path }: PublisherContext,
+  { publisher }: PublisherContext,
   report: ExperimentReport,
-  { key: experimentKey, arms, versions }: ExperimentView,
+  { arms, versions }: ExperimentView,
+  rowsOf: RowsOfArms,
 ): Html {
   const design = versions.find(({ version }) => version === report.version)?.arms ?? arms;
   const probabilities = probabilitiesOf(report.arms.map(({ metrics }) => metrics[revenueName]));
@@ -143,22 +175,12 @@ function armsTable(
     const changes = design.find(({ key }) => key === arm.arm);
     const wouldSee = t('experiments.wouldSee', { users: count(arm.would_have_seen.users) });
     const users = html`<span title="${wouldSee}">${count(arm.users)}</span>`;
-    // Sessions of an arm have a custom attribute with its name. Those outside the experiment have none.
-    const isArm = changes !== undefined || arm.arm === holdoutArm;
-    const linked = (metric: string, value: Html | string): Html | string =>
-      isArm
-        ? rowsLink(path, value, {
-            metric,
-            range: '90d',
-            filters: { [`custom.experiment.${experimentKey}`]: [arm.arm] },
-          })
-        : value;
     return [
       html`
         <strong>${arm.arm}</strong>
         ${changes !== undefined && html`<br><span class="hint">${changesInWords(changes, publisher)}</span>`}`,
-      linked('sessions', users),
-      revenue === undefined ? '–' : linked('revenue', moneyFormat(report.currency)(revenue.value)),
+      rowsOf([arm.arm], 'sessions', users),
+      revenue === undefined ? '–' : rowsOf([arm.arm], 'revenue', moneyFormat(report.currency)(revenue.value)),
       at === 0 ? t('experiments.isControl') : liftText(revenue?.lift ?? null),
       probabilities === null ? '–' : probabilityText(probabilities[at] ?? 0),
     ];
@@ -238,17 +260,20 @@ function chartOf(arm: string, days: ExperimentReport['over_time']): Html[] {
 }
 
 /** Renders a table of all metrics and the publisher's own outcomes, by arm. */
-function metricsTable({ arms, control, currency }: ExperimentReport): Html {
+function metricsTable({ arms, control, currency }: ExperimentReport, rowsOf: RowsOfArms): Html {
   const names = [...new Set(arms.flatMap(({ metrics, outcomes }) => Object.keys({ ...metrics, ...outcomes })))];
+  const money = moneyFormat(currency);
   const rows = names.flatMap((name) => {
     const results = arms.map(({ metrics, outcomes }) => metrics[name] ?? outcomes[name]);
     const probabilities = probabilitiesOf(results);
     return arms.map(({ arm }, at): Cell[] => {
       const result = results[at];
+      const value = result === undefined ? '–' : name === revenueName ? money(result.value) : decimal(result.value);
+      const rowMetric = rowMetricOf(name);
       return [
         at === 0 ? metricName(name) : '',
         arm,
-        result === undefined ? '–' : name === revenueName ? moneyFormat(currency)(result.value) : decimal(result.value),
+        result === undefined || rowMetric === null ? value : rowsOf([arm], rowMetric, value),
         at === 0 ? t('experiments.isControl') : liftText(result?.lift ?? null),
         probabilities === null ? '–' : probabilityText(probabilities[at] ?? 0),
       ];
@@ -269,4 +294,11 @@ const metricNames = ['revenue', 'perks', 'clicks', 'conversions'] as const;
 function metricName(name: string): string {
   const knownName = metricNames.find((metric) => name === `${metric}_per_1000_sessions`);
   return knownName === undefined ? t('experiments.perUser', { name }) : t(`experiments.${knownName}`);
+}
+
+/** Returns the metric of the rows behind a value. Outcomes that the publisher reports have no rows. */
+function rowMetricOf(name: string): string | null {
+  const knownName = metricNames.find((metric) => name === `${metric}_per_1000_sessions`);
+  if (knownName === undefined) return isOwnKind(name) ? 'own_events' : null;
+  return knownName === 'perks' ? 'selections' : knownName;
 }

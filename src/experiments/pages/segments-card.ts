@@ -4,10 +4,11 @@ import { type Cell, card, notice, table, tabs } from '../../shell/components.ts'
 import { count, countryName, moneyFormat } from '../../shell/format.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import { type Segment, segments } from '../report/sums.ts';
+import type { RowsOfArms } from './report-card.ts';
 import { liftText } from './words.ts';
 
 /** Renders the revenue broken down by a user property, with a note about the number of comparisons. */
-export function segmentsCard(report: ExperimentReport, href: string): Html {
+export function segmentsCard(report: ExperimentReport, href: string, rowsOf: RowsOfArms): Html {
   const selected = report.segments;
   const links = tabs(
     t('experiments.segments'),
@@ -19,7 +20,7 @@ export function segmentsCard(report: ExperimentReport, href: string): Html {
   );
   return html`<div id="segments">${card(
     t('experiments.segments'),
-    selected === null ? links : html`${links}${valuesOf(selected, report.currency)}`,
+    selected === null ? links : html`${links}${valuesOf(selected, report.currency, rowsOf)}`,
     { lead: t('experiments.segmentsLead') },
   )}</div>`;
 }
@@ -27,15 +28,19 @@ export function segmentsCard(report: ExperimentReport, href: string): Html {
 function valuesOf(
   { by, comparisons, values }: NonNullable<ExperimentReport['segments']>,
   currency: string | null,
+  rowsOf: RowsOfArms,
 ): Html {
   const rows = values.flatMap(({ value, arms }) =>
-    arms.map(({ arm, users, value: revenue, lift }, at): Cell[] => [
-      at === 0 ? html`<strong>${nameOf(by, value)}</strong>` : '',
-      arm,
-      count(users),
-      moneyFormat(currency)(revenue),
-      at === 0 ? t('experiments.isControl') : liftText(lift),
-    ]),
+    arms.map(({ arm, users, value: revenue, lift }, at): Cell[] => {
+      const filters = { [by]: [value === '' ? 'unknown' : value] };
+      return [
+        at === 0 ? html`<strong>${nameOf(by, value)}</strong>` : '',
+        arm,
+        rowsOf([arm], 'sessions', count(users), filters),
+        rowsOf([arm], 'revenue', moneyFormat(currency)(revenue), filters),
+        at === 0 ? t('experiments.isControl') : liftText(lift),
+      ];
+    }),
   );
   const columns = [
     ...[{ text: t(`experiments.by_${by}`) }, { text: t('experiments.armKey') }],

@@ -1,4 +1,5 @@
 import { html, trusted } from '../../platform/http/html.ts';
+import { type EventGroup, eventGroups } from '../../webhooks/event-groups.ts';
 import type { ApiDocument } from '../openapi/example-request.ts';
 import type { Node } from '../openapi/operation-components.ts';
 import { fieldsOf } from '../operations/fields.ts';
@@ -14,36 +15,31 @@ export type ShownEvent = {
   description: string;
   version: number;
   schema_url: string;
-  isOperational: boolean;
+  group: EventGroup;
   sample: unknown;
   payload: Node;
 };
 
 const noReferences = { paths: {} } as ApiDocument;
 
-/** Groups of events, each with the first words of its events' names. */
-const groups: readonly { title: string; id: string; prefixes: readonly string[] }[] = [
-  { title: 'Endpoints and deliveries', id: 'group-endpoints', prefixes: ['endpoint', 'delivery'] },
-  { title: 'Campaigns and offers', id: 'group-campaigns', prefixes: ['campaign', 'offer'] },
-  { title: 'Approval and audit log', id: 'group-audit', prefixes: ['draft', 'audit'] },
-];
+const groupTitles: Readonly<Record<EventGroup, string>> = {
+  users: 'Users and perks',
+  endpoints: 'Endpoints and deliveries',
+  campaigns: 'Campaigns and offers',
+  approvals: 'Approval and audit log',
+  others: 'Others',
+};
 
 type Group = { title: string; id: string; events: readonly ShownEvent[] };
 
-/** Returns the events about users, and then those about the service by group. */
-function groupsOf(events: readonly ShownEvent[]): Group[] {
-  const operational = events.filter(({ isOperational }) => isOperational);
-  const isIn = (prefixes: readonly string[], { name }: ShownEvent) => prefixes.includes(name.split('.')[0] ?? '');
-  const others = operational.filter((event) => !groups.some(({ prefixes }) => isIn(prefixes, event)));
-  return [
-    { title: 'Users and perks', id: 'group-users', events: events.filter(({ isOperational }) => !isOperational) },
-    ...groups.map(({ prefixes, ...group }) => ({
-      ...group,
-      events: operational.filter((event) => isIn(prefixes, event)),
-    })),
-    { title: 'Others', id: 'group-others', events: others },
-  ].filter((group) => group.events.length > 0);
-}
+const groupsOf = (events: readonly ShownEvent[]): Group[] =>
+  eventGroups
+    .map((group) => ({
+      title: groupTitles[group],
+      id: `group-${group}`,
+      events: events.filter((event) => event.group === group),
+    }))
+    .filter((group) => group.events.length > 0);
 
 /** Renders the event catalogue page. Each event opens to the fields of its payload and a sample. */
 export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAssets, isDemo: boolean): string =>
@@ -66,7 +62,9 @@ export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAsse
         <p>
           Events that Perkwire sends to your webhook endpoints.
           See <a href="/docs/guides/receiving-webhooks">Receive webhooks</a> for how to verify and answer them.
-          This page is also available <a href="/docs/events.json">as JSON</a>.
+          This page is also available <a href="/docs/events.json">as JSON</a>, and
+          <a href="/docs/json">OpenAPI</a> contains the events as webhooks. Your dashboard lists which of your
+          endpoints receive each event.
         </p>
       </header>
       ${groupsOf(events).map(
@@ -79,7 +77,7 @@ export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAsse
   });
 
 const eventDetails = (
-  { name, title, description, schema_url: schemaUrl, sample, payload }: ShownEvent,
+  { name, title, description, version, schema_url: schemaUrl, sample, payload }: ShownEvent,
   isDemo: boolean,
 ) => html`
 <details class="event" id="${name}">
@@ -87,7 +85,8 @@ const eventDetails = (
   <div class="operation">
     <div class="about">
       <p class="access">
-        <a href="${new URL(schemaUrl).pathname}">JSON Schema of the payload</a>
+        Version ${version}
+        · <a href="${new URL(schemaUrl).pathname}" download>JSON Schema of the payload</a>
         · <a href="#${name}">Link to this event</a>
       </p>
       ${fieldsOf(noReferences, payload)}

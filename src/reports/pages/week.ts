@@ -62,24 +62,26 @@ export function weekFigures(
       for (const row of activity) getOrInsert(byValue, row.group[0] as string | number, () => []).push(row);
       return (row) => weekOf(byValue.get(key(row)) ?? [], days);
     });
+  const rowsOfWeek =
+    (path: PublisherContext['path'], value: string | number): RowsOf =>
+    (metric, text) =>
+      text === '–' ? text : rowsLink(path, text, { metric, range: '7d', filters: { [dimension]: [String(value)] } });
   const moneyOf = ({ id }: Publisher) => moneyFormat(currencyOf(catalog.current(), id));
   return {
     columns: () => [
       { text: t('reports.impressions7Days'), numeric: true },
       { text: t('reports.revenue7Days'), numeric: true },
     ],
-    cells: async ({ publisher }, rows) => {
+    cells: async ({ publisher, path }, rows) => {
       const [weeks, money] = [await read(publisher, rows), moneyOf(publisher)];
-      return (row) => ['impressions', 'revenue'].map((name) => figure(name, weeks(row), money));
+      return (row) =>
+        ['impressions', 'revenue'].map((name) => figure(name, weeks(row), money, rowsOfWeek(path, key(row))));
     },
     card: async (context, view) => {
       const { publisher, path } = context;
       const week = (await read(publisher, [view]))(view);
       const to = path(`/reports?${new URLSearchParams({ by: 'time', [dimension]: String(key(view)) })}`);
-      const rowsOf: RowsOf = (metric, value) =>
-        value === '–'
-          ? value
-          : rowsLink(path, value, { metric, range: '7d', filters: { [dimension]: [String(key(view))] } });
+      const rowsOf = rowsOfWeek(path, key(view));
       const ofCampaign = { campaign: String(key(view)), range: '30d', metrics: 'reach' };
       return html`
         ${weekCard(week, moneyOf(publisher), { to, rowsOf })}
@@ -103,9 +105,9 @@ const weekOf = (rows: readonly ActivityRow[], days: readonly string[]): Week => 
 const valuesOf = (name: string, { days, total }: Week): number[] =>
   total.money.length > 1 && metricOf(name).kind === 'money' ? [] : days.map((day) => viewValue(name, day));
 
-const figure = (name: string, week: Week, money: (value: number) => string): Html => html`
+const figure = (name: string, week: Week, money: (value: number) => string, rowsOf: RowsOf): Html => html`
   <span class="figure">
-    ${sparkline(valuesOf(name, week))} ${formatted(metricOf(name), week.total, 'time', money)}
+    ${sparkline(valuesOf(name, week))} ${rowsOf(name, formatted(metricOf(name), week.total, 'time', money))}
   </span>`;
 
 /** Renders the card with the figures for the last seven days, or nothing if there was no activity. */

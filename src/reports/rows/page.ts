@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { Snapshot } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
@@ -22,26 +23,37 @@ import {
   tabs,
 } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
-import { moment, momentText, moneyFormat, utc } from '../../shell/format.ts';
+import { count, moment, momentText, moneyFormat, utc } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import { exploreQueryOf } from '../pages/explorer/answer.ts';
 import { formatted } from '../pages/explorer/charts.ts';
+import { perkStagesOf } from '../pages/explorer/funnel.ts';
 import { metricOf, reportMetrics } from '../pages/explorer/metrics.ts';
 import { type Names, namesOf, valueText } from '../pages/explorer/names.ts';
 import { rangeText } from '../pages/explorer/periods.ts';
 import { queryOf } from '../pages/explorer/state.ts';
 import { filterChips } from '../pages/explorer/toolbar.ts';
+import type { CountPerkStages, PerkStages } from '../perk-stages.ts';
 import { tooLarge } from '../query/read-only.ts';
 import { kindText, reasonText } from '../row-words.ts';
 import type { ReportService } from '../service.ts';
-import { type ActivityRecord, countOf, readRows, rowMetrics, rowStatuses, writeCursor } from './query.ts';
+import {
+  type ActivityRecord,
+  countOf,
+  type PerkMetric,
+  perkMetrics,
+  readRows,
+  rowMetrics,
+  rowStatuses,
+  writeCursor,
+} from './query.ts';
 import { type RowsRequest, type RowsState, readRowsState, rowsQueryOf, rowsRequestOf } from './request.ts';
 
 type RowsDeps = { pool: pg.Pool; catalog: { current: () => Snapshot }; config: Config; now: () => number };
 
-type Scope = { deps: RowsDeps; reports: ReportService };
+type Scope = { deps: RowsDeps; reports: ReportService; countPerkStages: CountPerkStages | null };
 
 const rowsPerPage = 50;
 /** Maximum number of rows in a file, and number of rows per statement. */
@@ -92,7 +104,7 @@ async function rowsPage(scope: Scope, context: PublisherContext): Promise<Page> 
       ...head,
       lead: leadOf(context, state, request),
       body: html`
-        ${filterForm(state, at)}
+        ${filterForm(context, state, at)}
         ${filterChips(state.report, question.names, (report) => `${at}${rowsQueryOf({ ...state, report })}`)}
         ${statusTabs(state, at)}
         ${retentionNotice(scope, request)}
@@ -118,23 +130,42 @@ async function rowsPage(scope: Scope, context: PublisherContext): Promise<Page> 
 }
 
 function leadOf({ publisher }: PublisherContext, { metric, hourMs, minutes }: RowsState, request: RowsRequest): string {
-  const name = metricOf(metric).text;
+  const name = metricText(metric);
   if (minutes !== null) return t('rows.leadMinutes', { metric: name, minutes });
   const days = hourMs === null ? rangeText(request.periods.days) : momentText(publisher, hourMs);
   return t('rows.lead', { metric: name, days, zone: publisher.timeZone });
 }
 
+/** Stage of the perk funnel, by metric. */
+const stageOf: Readonly<Record<PerkMetric, keyof PerkStages>> = {
+  perks_selected: 'selected',
+  perks_confirmed: 'confirmed',
+  perks_delivered: 'delivered',
+};
+
+const perkMetricOf = (metric: string): PerkMetric | null => perkMetrics.find((name) => name === metric) ?? null;
+
+function metricText(metric: string): string {
+  const perkMetric = perkMetricOf(metric);
+  return perkMetric === null ? metricOf(metric).text : t(`rows.metric_${perkMetric}`);
+}
+
 /** Renders the form that selects the metric. */
-function filterForm(state: RowsState, action: string): Html {
+function filterForm({ publisher }: PublisherContext, state: RowsState, action: string): Html {
   const form = createForm({ metrics: state.metric });
   const query = new URLSearchParams(rowsQueryOf(state));
   query.delete('metrics');
+  const hasPerks = publisher.uspEnabled || perkMetricOf(state.metric) !== null;
+  const names = [
+    ...reportMetrics.flatMap(({ name }) => (rowMetrics.includes(name) ? [name] : [])),
+    ...(hasPerks ? perkMetrics : []),
+  ];
   return html`
     <form class="filters" method="get" action="${action}" role="search">
       ${[...query].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
       ${form.select('metrics', {
         label: t('rows.metric'),
-        choices: reportMetrics.flatMap(({ name, text }) => (rowMetrics.includes(name) ? [{ value: name, text }] : [])),
+        choices: names.map((value) => ({ value, text: metricText(value) })),
       })}
       <button class="button">${t('common.apply')}</button>
     </form>`;
@@ -156,21 +187,29 @@ function retentionNotice({ deps }: Scope, { deletedBefore }: RowsRequest): Html 
   return notice('info', html`<p>${t('rows.deleted', { days: deps.config.retentionRawDays, day })}</p>`);
 }
 
-/** Renders the number in the report to which the rows belong, or nothing if rollups cannot provide it. */
+/** Renders the number in the report to which the rows belong, or nothing if it cannot be computed. */
 async function countLine(
-  { reports }: Scope,
+  { reports, countPerkStages }: Scope,
   { request: { signal } }: PublisherContext,
   { state, publisher, names, nowMs }: ReturnType<typeof questionOf>,
   { periods }: RowsRequest,
 ): Promise<Html> {
   const { metric, hourMs, minutes, status, report } = state;
   if (hourMs !== null || minutes !== null || status !== 'counted') return html`<span></span>`;
-  const totals = { ...report, by: 'time', also: [], metrics: [metric], metric, compare: 'none' as const };
+  const perkMetric = perkMetricOf(metric);
+  const metrics = [perkMetric === null ? metric : 'sessions'];
+  const totals = { ...report, by: 'time', also: [], metrics, metric, compare: 'none' as const };
   const query = exploreQueryOf({ state: totals, publisher, names, nowMs }, { ...periods, interval: 'day' });
   if ('text' in query) return html`<span></span>`;
+  const line = (value: string): Html =>
+    html`<p>${t('rows.inReport', { metric: metricText(metric) })} <strong>${value}</strong></p>`;
+  if (perkMetric !== null) {
+    if (countPerkStages === null) return html`<span></span>`;
+    const read = (executor: Executor) => perkStagesOf(executor, query, countPerkStages);
+    return line(count((await reports.readRaw(publisher.id, read, signal))[stageOf[perkMetric]]));
+  }
   const { total } = await reports.explore(query, signal);
-  const value = formatted(metricOf(metric), total.now, 'time', moneyFormat(null));
-  return html`<p>${t('rows.inReport', { metric: metricOf(metric).text })} <strong>${value}</strong></p>`;
+  return line(formatted(metricOf(metric), total.now, 'time', moneyFormat(null)));
 }
 
 function exportLinks(path: string, state: RowsState): Html {

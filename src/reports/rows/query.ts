@@ -1,7 +1,9 @@
 import { eventKinds } from '../../catalog/event-kinds.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 import type { DimensionName } from '../metrics.ts';
+import { perkStageSql } from '../perk-stages.ts';
 import { unknownValue } from '../query/source.ts';
 import { attributesOf, currencyOf, longestDays, sessionOf } from '../rollup/events.ts';
 import { namedValue } from '../rollup/statement.ts';
@@ -9,6 +11,10 @@ import { namedValue } from '../rollup/statement.ts';
 /** Which rows to list: those that a metric counts, those that it does not count, or both. */
 export const rowStatuses = ['counted', 'excluded', 'all'] as const;
 export type RowStatus = (typeof rowStatuses)[number];
+
+/** Stages of the perk funnel, whose rows are sessions. */
+export const perkMetrics = ['perks_selected', 'perks_confirmed', 'perks_delivered'] as const;
+export type PerkMetric = (typeof perkMetrics)[number];
 
 /** Metrics whose rows can be listed, with the tables that they count. */
 const sources = {
@@ -18,9 +24,12 @@ const sources = {
   revenue: ['paid_events', 'bookings', 'suspicious'],
   unbilled: ['paid_events', 'bookings'],
   ...(Object.fromEntries(Object.values(eventKinds).map(({ metric }) => [metric, ['events']])) as object),
+  ...(Object.fromEntries(perkMetrics.map((metric) => [metric, [metric]])) as object),
 } as Readonly<Record<string, readonly Source[]>>;
 
-type Source = 'sessions' | 'events' | 'paid_events' | 'bookings' | 'suspicious';
+type Source = 'sessions' | 'events' | 'paid_events' | 'bookings' | 'suspicious' | PerkMetric;
+
+const isOfPerks = (source: Source): source is PerkMetric => perkMetrics.some((metric) => metric === source);
 
 export const rowMetrics: readonly string[] = Object.keys(sources);
 
@@ -119,7 +128,8 @@ const laterOf = (a: string, b: string): string => (a > b ? a : b);
 function lowestDay({ metric, startMs, storedFrom }: RowsQuery): string {
   const [source] = sources[metric] ?? [];
   if (source === 'bookings' || source === 'paid_events') return storedFrom;
-  return laterOf(storedFrom, dayOf(startMs - (source === 'sessions' ? 1 : longestDays) * dayMs));
+  const isOfSessions = source === 'sessions' || (source !== undefined && isOfPerks(source));
+  return laterOf(storedFrom, dayOf(startMs - (isOfSessions ? 1 : longestDays) * dayMs));
 }
 
 type Span = { low: string; high: string; after: RowCursor | null; limit: number };
@@ -160,7 +170,28 @@ const event = {
   rest: `t.offer_id, t.campaign_id, ${money(eventRevenue)}, null as event, null as txn_id`,
 };
 
+const notConfirmed = `when not ${perkStageSql.isConfirmed} then 'not_confirmed'`;
+
+/** Columns of the sessions at a stage of the perk funnel. */
+const perkColumns = (counts: string, reason: string): Columns => ({
+  from: `usp_sessions t cross join lateral (
+    select placement, country, device, os, custom, erased_attributes, dev, offer_ids, campaign_ids, created_at
+    from sessions where day = t.day and id = t.session_id offset 0) s`,
+  at: 's.created_at',
+  key: `''`,
+  kind: `'session'`,
+  counts,
+  reason,
+  rest: `0 as offer_id, 0 as campaign_id, ${noMoney}, null as event, null as txn_id`,
+});
+
 const columnsOf: Readonly<Record<Source, Columns>> = {
+  perks_selected: perkColumns('true', 'null'),
+  perks_confirmed: perkColumns(`(${perkStageSql.isConfirmed})`, `case ${notConfirmed} end`),
+  perks_delivered: perkColumns(
+    perkStageSql.isDelivered,
+    `case ${notConfirmed} when not ${perkStageSql.isDelivered} then 'not_delivered' end`,
+  ),
   sessions: {
     from: `(select id as session_id, * from sessions) t cross join lateral (
       select t.placement, t.country, t.device, t.os, ${attributesOf('t')} as custom, false as dev) s`,
@@ -203,7 +234,10 @@ function partSql(source: Source, query: RowsQuery, { low, high, after, limit }: 
   const where = [
     `t.day between ${bind(low)}::date and ${bind(high)}::date`,
     `t.publisher_id = ${bind(query.publisherId)}`,
-    `${at} >= ${bind(new Date(query.startMs))} and ${at} < ${bind(new Date(query.endMs))}`,
+    // The perk funnel selects sessions by their IDs, which contain the time of the request.
+    isOfPerks(source)
+      ? `t.session_id >= ${bind(firstUuid7At(query.startMs))} and t.session_id < ${bind(firstUuid7At(query.endMs))}`
+      : `${at} >= ${bind(new Date(query.startMs))} and ${at} < ${bind(new Date(query.endMs))}`,
     's.dev is not true',
     ...conditions,
     ...filterSql(source, query, bind),
@@ -248,18 +282,23 @@ function statusSql(source: Source, { metric, status }: RowsQuery): string[] | nu
 }
 
 function filterSql(source: Source, { filters, custom }: RowsQuery, bind: Bind): string[] {
-  const conditions = Object.entries(filters).map(([name, values]) => {
+  const ofPerks: string[] = [];
+  const conditions = Object.entries(filters).flatMap(([name, values]) => {
     if (name === 'offer' || name === 'campaign') {
       const ids = `${bind(values)}::integer[]`;
+      if (isOfPerks(source)) {
+        ofPerks.push(`${name} = any(${ids})`);
+        return [];
+      }
       return source === 'sessions' ? `t.${name}_ids && ${ids}` : `t.${name}_id = any(${ids})`;
     }
     const texts = values.map((value) => (value === unknownValue ? '' : value));
     return `coalesce(s.${name}, '') = any(${bind(texts)}::text[])`;
   });
-  const ofAttributes = custom.map(
-    ({ key, values }) => `${namedValue(`(s.custom ->> ${bind(key)})`)} = any(${bind(values)}::text[])`,
-  );
-  return [...conditions, ...ofAttributes];
+  const attributeSql = (key: string): string =>
+    isOfPerks(source) ? perkStageSql.attribute(key) : namedValue(`(s.custom ->> ${key})`);
+  const ofAttributes = custom.map(({ key, values }) => `${attributeSql(bind(key))} = any(${bind(values)}::text[])`);
+  return [...conditions, ...ofAttributes, ...(isOfPerks(source) ? [perkStageSql.isSelected(ofPerks)] : [])];
 }
 
 /** Writes a cursor as text, for URLs. */

@@ -10,7 +10,7 @@ import type { Names } from '../pages/explorer/names.ts';
 import { type Periods, periodsOf } from '../pages/explorer/periods.ts';
 import { attributeOf, type ExplorerState, queryOf, readState } from '../pages/explorer/state.ts';
 import { readRange } from '../query/query.ts';
-import { type RowCursor, type RowStatus, type RowsQuery, readCursor, rowStatuses } from './query.ts';
+import { perkMetrics, type RowCursor, type RowStatus, type RowsQuery, readCursor, rowStatuses } from './query.ts';
 
 /** State of the page with the rows behind a number. All of it is in the URL. */
 export type RowsState = {
@@ -36,7 +36,7 @@ export function readRowsState(context: PublisherContext): RowsState {
   const minutes = Number(queryText(context, 'minutes'));
   return {
     report,
-    metric: rowMetricOf(report.metric),
+    metric: perkMetrics.find((name) => name === queryText(context, 'metrics')) ?? rowMetricOf(report.metric),
     status: rowStatuses.find((status) => status === queryText(context, 'status')) ?? 'counted',
     hourMs: hourMs > 0 && hourMs < 1e14 ? hourMs : null,
     minutes: Number.isInteger(minutes) && minutes > 0 && minutes <= maxMinutes ? minutes : null,

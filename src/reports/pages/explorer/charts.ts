@@ -4,6 +4,7 @@ import { card, drawnChart, linkButton, type RowsTarget } from '../../../shell/co
 import { moneyFormat } from '../../../shell/format.ts';
 import { currenciesOf, inCurrency, type Metrics } from '../../metrics.ts';
 import type { Compared } from '../../query/explore.ts';
+import { otherValue } from '../../rollup/statement.ts';
 import { viewValue } from '../../view.ts';
 import type { AnswerRow, ReportAnswer } from './answer.ts';
 import {
@@ -16,8 +17,8 @@ import {
   type ReportMetric,
   userMetrics,
 } from './metrics.ts';
-import { rangeText } from './periods.ts';
-import type { ExplorerState } from './state.ts';
+import { type Periods, rangeText } from './periods.ts';
+import { attributeOf, type ExplorerState } from './state.ts';
 import { comparisonOf, type HrefOf } from './toolbar.ts';
 
 export type Writing = {
@@ -96,10 +97,29 @@ function leadOf(state: ExplorerState, { periods }: ReportAnswer): string {
   return t(`reports.days_${comparisonOf(state.compare, periods)}`, { days, before: rangeText(periods.before) });
 }
 
+/**
+ * Returns the range and filters of the rows behind the numbers in a table row, or null if they cannot be listed: values
+ * that rollups combine, and removed advertisers.
+ */
+export function targetOf(
+  { by }: ExplorerState,
+  { periods }: ReportAnswer,
+  value: string,
+  also: AnswerRow['also'],
+): Omit<RowsTarget, 'metric'> | null {
+  if (by === 'time') return timeTarget(periods, value);
+  if ((by === 'advertiser' && value === '0') || (attributeOf(by) !== null && value === otherValue)) return null;
+  return { filters: Object.fromEntries([[by, [value]], ...also.map((part) => [part.name, [part.value]])]) };
+}
+
+/** Returns the range of the rows of one day or hour. */
+const timeTarget = ({ interval }: Periods, value: string): Omit<RowsTarget, 'metric'> =>
+  interval === 'hour' ? { hour: value } : { days: { from: value, to: value } };
+
 function timeChart(
   state: ExplorerState,
   { slots, periods, total }: ReportAnswer,
-  { currency, timeZone, href }: Writing,
+  { currency, timeZone, href, rowsOf }: Writing,
 ): Html {
   const metric = metricOf(state.metric);
   const amountOf = (metrics: Metrics | null): number | null =>
@@ -115,13 +135,23 @@ function timeChart(
     const totalOf = (metrics: Metrics): string =>
       formatted(metric, only(metrics) ?? metrics, 'time', moneyFormat(currency));
     return [
-      { label: labelOf(metric.text), values: slots.map(({ now }) => amountOf(only(now))), total: totalOf(total.now) },
+      {
+        label: labelOf(metric.text),
+        values: slots.map(({ now }) => amountOf(only(now))),
+        total: totalOf(total.now),
+        rowsOf: (text: string, index: number) =>
+          rowsOf(metric.name, text, timeTarget(periods, slots[index]?.value ?? '')),
+      },
       ...(isCompared
         ? [
             {
               label: labelOf(t('reports.before')),
               values: slots.map((slot) => amountOf(only(slot.before))),
               isDashed: true,
+              rowsOf: (text: string, index: number) => {
+                const { beforeValue = null } = slots[index] ?? {};
+                return beforeValue === null ? text : rowsOf(metric.name, text, timeTarget(periods, beforeValue));
+              },
               ...(total.before !== null && { total: totalOf(total.before) }),
             },
           ]
@@ -158,7 +188,8 @@ function noActivity(state: ExplorerState, href: HrefOf): Html {
 const maxBars = 12;
 
 /** Renders bars of the largest values on the server, each above the bar of the comparison period. */
-function bars(state: ExplorerState, { rows, total }: ReportAnswer, { money, href }: Writing): Html {
+function bars(state: ExplorerState, answer: ReportAnswer, { money, href, rowsOf }: Writing): Html {
+  const { rows, total } = answer;
   const metric = metricOf(state.metric);
   const of = (metrics: Metrics | null): number =>
     metrics === null || !hasValue(metric, metrics, state.by) ? 0 : Math.max(viewValue(metric.name, metrics), 0);
@@ -168,6 +199,11 @@ function bars(state: ExplorerState, { rows, total }: ReportAnswer, { money, href
   const topGroups = groups.map((group) => group.sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars));
   const rect = (value: number, kind: string, most: number) =>
     html`<rect class="${kind}" width="${((value / most) * 100).toFixed(2)}%" height="100%" rx="3"/>`;
+  const figureOf = (row: AnswerRow): Html | string => {
+    const value = formatted(metric, row.now, state.by, money);
+    const target = targetOf(state, answer, row.value, row.also);
+    return target === null ? value : rowsOf(metric.name, value, target);
+  };
   const bar = (row: AnswerRow, most: number) => html`
     <li>
       <span>${[row.text, ...row.also.map((part) => part.text)].join(' · ')}</span>
@@ -176,7 +212,7 @@ function bars(state: ExplorerState, { rows, total }: ReportAnswer, { money, href
         ${row.before && html`<svg class="thin" aria-hidden="true">${rect(of(row.before), 'before', most)}</svg>`}
       </span>
       <span class="numeric">
-        ${formatted(metric, row.now, state.by, money)}
+        ${figureOf(row)}
         ${comparedText(metric, row, total.before, state.by)}
       </span>
     </li>`;

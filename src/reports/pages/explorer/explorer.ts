@@ -66,7 +66,7 @@ export function explorerPages(app: App, services: PageServices): void {
   });
   savedReportPages(pages, deps);
   reachPages(pages, { ...deps, reports: scope.reports });
-  rowsPages(app, services, scope);
+  rowsPages(app, services, { ...scope, countPerkStages });
 }
 
 const askedBy = ({ deps }: Scope, { request, publisher }: PublisherContext): ReportQuestion => ({

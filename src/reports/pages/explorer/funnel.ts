@@ -5,7 +5,7 @@ import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
-import { card, table } from '../../../shell/components.ts';
+import { card, rowsLink, table } from '../../../shell/components.ts';
 import { count, percent } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import type { PageResult } from '../../../shell/pages.ts';
@@ -57,7 +57,7 @@ export async function funnelFragment(
     const { signal } = context.request;
     const [{ total }, perks] = await Promise.all([
       reports.explore(query, signal),
-      reports.readRaw(publisher.id, (executor) => stagesOf(executor, query, countPerkStages), signal),
+      reports.readRaw(publisher.id, (executor) => perkStagesOf(executor, query, countPerkStages), signal),
     ]);
     const keptFromMs = nowMs - deps.config.retentionRawDays * dayMs;
     const isPartly = Date.parse(periods.days.from) < keptFromMs;
@@ -65,14 +65,17 @@ export async function funnelFragment(
     const lead = isPartly
       ? t('reports.funnelLeadPartly', { days, kept: deps.config.retentionRawDays })
       : t('reports.funnelLead', { days });
-    return { fragment: card(t('reports.funnel'), funnel(total.now, perks), { lead }) };
+    const rowsOf: RowsOfStage = (metric, value) =>
+      rowsLink(context.path, count(value), { metric, days: periods.days, filters: state.filters });
+    return { fragment: card(t('reports.funnel'), funnel(total.now, perks, rowsOf), { lead }) };
   } catch (err) {
     if (err instanceof AppError && err.status === 400) return { fragment: nothing };
     throw err;
   }
 }
 
-async function stagesOf(
+/** Counts the sessions at each stage of the perk funnel for the range and filters of a report. */
+export async function perkStagesOf(
   executor: Executor,
   query: ExploreQuery,
   countPerkStages: CountPerkStages,
@@ -95,21 +98,28 @@ async function stagesOf(
   });
 }
 
-function funnel({ sessions, filled_sessions: filled }: Metrics, { selected, confirmed, delivered }: PerkStages): Html {
-  const all: readonly (readonly [text: string, value: number])[] = [
-    [t('metrics.sessions'), sessions],
-    [t('reports.stageShown'), filled],
-    [t('reports.stageSelected'), selected],
-    [t('reports.stageConfirmed'), confirmed],
-    [t('reports.stageDelivered'), delivered],
+/** Renders a number of sessions as a link to them. */
+type RowsOfStage = (metric: string, value: number) => Html;
+
+function funnel(
+  { sessions, filled_sessions: filled }: Metrics,
+  { selected, confirmed, delivered }: PerkStages,
+  rowsOf: RowsOfStage,
+): Html {
+  const all: readonly { metric: string; text: string; value: number }[] = [
+    { metric: 'sessions', text: t('metrics.sessions'), value: sessions },
+    { metric: 'filled_sessions', text: t('reports.stageShown'), value: filled },
+    { metric: 'perks_selected', text: t('reports.stageSelected'), value: selected },
+    { metric: 'perks_confirmed', text: t('reports.stageConfirmed'), value: confirmed },
+    { metric: 'perks_delivered', text: t('reports.stageDelivered'), value: delivered },
   ];
-  const stages = all.filter(([, value]) => !Number.isNaN(value));
-  const most = Math.max(...stages.map(([, value]) => value), 1);
+  const stages = all.filter(({ value }) => !Number.isNaN(value));
+  const most = Math.max(...stages.map(({ value }) => value), 1);
   const ofBefore = (index: number): string => {
-    const [before, value] = [stages[index - 1]?.[1] ?? 0, stages[index]?.[1] ?? 0];
+    const [before, value] = [stages[index - 1]?.value ?? 0, stages[index]?.value ?? 0];
     return before === 0 ? '–' : percent(value / before);
   };
-  const bar = ([text, value]: (typeof stages)[number], index: number): Html => html`
+  const bar = ({ metric, text, value }: (typeof stages)[number], index: number): Html => html`
     <li>
       <span>${text}</span>
       <span>
@@ -117,7 +127,7 @@ function funnel({ sessions, filled_sessions: filled }: Metrics, { selected, conf
           <rect class="now" width="${((value / most) * 100).toFixed(2)}%" height="100%" rx="3"/>
         </svg>
       </span>
-      <span class="numeric">${count(value)} ${index > 0 && html`<small>${ofBefore(index)}</small>`}</span>
+      <span class="numeric">${rowsOf(metric, value)} ${index > 0 && html`<small>${ofBefore(index)}</small>`}</span>
     </li>`;
   return html`
     <ul class="bars" aria-label="${t('reports.funnel')}">${stages.map(bar)}</ul>
@@ -131,9 +141,9 @@ function funnel({ sessions, filled_sessions: filled }: Metrics, { selected, conf
           { text: t('reports.ofStageBefore'), numeric: true },
           { text: t('reports.ofAll'), numeric: true },
         ],
-        stages.map(([text, value], index) => [
+        stages.map(({ metric, text, value }, index) => [
           text,
-          count(value),
+          rowsOf(metric, value),
           index === 0 ? '–' : ofBefore(index),
           sessions > 0 ? percent(value / sessions) : '–',
         ]),

@@ -12,9 +12,8 @@ import {
 import { moreFields } from '../../../shell/forms.ts';
 import { type DimensionName, dimensionNames } from '../../metrics.ts';
 import type { Compared } from '../../query/explore.ts';
-import { otherValue } from '../../rollup/statement.ts';
 import { type AnswerRow, isByCurrency, type ReportAnswer } from './answer.ts';
-import { comparedText, formatted, type Writing } from './charts.ts';
+import { comparedText, formatted, targetOf, type Writing } from './charts.ts';
 import {
   changeOf,
   differenceOf,
@@ -145,21 +144,6 @@ export function rowsTable(state: ExplorerState, answer: ReportAnswer, writing: W
     ${emptyColumns(all.filter((metric) => !metrics.includes(metric)))}
     ${visibleRows.length < rows.length && showAll(rows.length, href({ ...state, all: true }))}
     ${definitions(metrics)}`;
-}
-
-/**
- * Returns the range and filters of the rows behind the numbers in a table row, or null if they cannot be listed: values
- * that rollups combine, and removed advertisers.
- */
-function targetOf(
-  { by }: ExplorerState,
-  { periods }: ReportAnswer,
-  value: string,
-  also: AnswerRow['also'],
-): Omit<RowsTarget, 'metric'> | null {
-  if (by === 'time') return periods.interval === 'hour' ? { hour: value } : { days: { from: value, to: value } };
-  if ((by === 'advertiser' && value === '0') || (attributeOf(by) !== null && value === otherValue)) return null;
-  return { filters: Object.fromEntries([[by, [value]], ...also.map((part) => [part.name, [part.value]])]) };
 }
 
 /** Renders the names of the metrics that have no column, because none of the rows has a value. */

@@ -15,6 +15,8 @@ export type Slot = {
   atMs: number;
   now: Metrics | null;
   before: Metrics | null;
+  /** Day or hour of `before`. Null if there is no comparison, or if only a part of the day is compared. */
+  beforeValue: string | null;
 };
 
 /**
@@ -26,10 +28,13 @@ export function slotsOf(periods: Periods, explored: Explored, timeZone: string, 
   const times = timesOf(days, interval, timeZone);
   const timesBefore = before === null ? [] : timesOf(before, interval, timeZone);
   const [metricsAt, metricsBefore] = [readerOf(explored.series), readerOf(explored.seriesBefore)];
+  const isPart = (index: number): boolean =>
+    interval === 'day' && periods.beforeUntilMs !== null && index === times.length - 1;
   return times.map((time, index) => ({
     ...time,
     now: time.startMs > nowMs ? null : metricsAt(time),
     before: timesBefore[index] === undefined ? null : metricsBefore(timesBefore[index]),
+    beforeValue: isPart(index) ? null : (timesBefore[index]?.value ?? null),
   }));
 }
 

@@ -1,0 +1,19 @@
+import type { EventType } from './events.ts';
+
+/** Groups of events in the order of the catalogue. */
+export const eventGroups = ['users', 'endpoints', 'campaigns', 'approvals', 'others'] as const;
+export type EventGroup = (typeof eventGroups)[number];
+
+/** First words of the names of a group's events. */
+const prefixesOf: Readonly<Partial<Record<EventGroup, readonly string[]>>> = {
+  endpoints: ['endpoint', 'delivery'],
+  campaigns: ['campaign', 'offer'],
+  approvals: ['draft', 'audit'],
+};
+
+/** Returns the group of an event: the events about users, and the events about the service by their names. */
+export function eventGroupOf({ name, isOperational }: Pick<EventType, 'name' | 'isOperational'>): EventGroup {
+  if (isOperational === undefined) return 'users';
+  const [word = ''] = name.split('.');
+  return eventGroups.find((group) => prefixesOf[group]?.includes(word)) ?? 'others';
+}
