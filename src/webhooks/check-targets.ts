@@ -1,7 +1,7 @@
 import type { Net } from '../config/nets.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type BlockReason, checkUrl, resolveTarget } from './address-guard.ts';
-import { isCalled, kindOf, networkUrl } from './destinations/kinds.ts';
+import { isCalled, kindOf, networkUrls } from './destinations/kinds.ts';
 import { createLookup } from './dispatcher/send/resolver.ts';
 
 /** Endpoint whose URL cannot currently be called. */
@@ -34,9 +34,11 @@ async function problemOf(
   rules: { allowHttp: boolean; allowNets: readonly Net[] },
   lookup: ReturnType<typeof createLookup>,
 ): Promise<BlockReason | string | null> {
-  const checked = checkUrl(kindOf(url) === 'http' ? url : networkUrl(new URL(url)).href, rules);
-  if (!checked.ok) return checked.reason;
-  const target = await resolveTarget(checked.url, { lookup, allowNets: rules.allowNets });
-  if (target.ok) return null;
-  return 'message' in target ? target.message : target.reason;
+  for (const server of kindOf(url) === 'http' ? [url] : networkUrls(new URL(url)).map(({ href }) => href)) {
+    const checked = checkUrl(server, rules);
+    if (!checked.ok) return checked.reason;
+    const target = await resolveTarget(checked.url, { lookup, allowNets: rules.allowNets });
+    if (!target.ok) return 'message' in target ? target.message : target.reason;
+  }
+  return null;
 }

@@ -6,7 +6,9 @@ const filterOptions = {
   status: text('LIST', 'pending, delivered, failed or held; separate several with commas'),
 };
 
-/** Commands that manage deliveries and receive webhooks on a developer's machine. */
+const headersOption = { headers: text('FILE', 'file with the expression for headers') };
+
+/** Commands that manage deliveries and transformations, and receive webhooks on a developer's machine. */
 export const webhookCommands: readonly Command[] = [
   {
     name: 'listen',
@@ -69,5 +71,46 @@ export const webhookCommands: readonly Command[] = [
     callsService: true,
     examples: ['events pull', 'events pull --follow | node handle.js', 'events pull --endpoint 4 --peek --limit 1'],
     load: async () => (await import('./commands/pull.ts')).pullEvents,
+  },
+  {
+    name: 'transformations show',
+    args: 'ENDPOINT',
+    about: "Prints an endpoint's transformation",
+    options: {},
+    callsService: true,
+    examples: ['transformations show 4'],
+    load: async () => (await import('./commands/transformations.ts')).showTransformation,
+  },
+  {
+    name: 'transformations set',
+    args: 'ENDPOINT [FILE]',
+    about:
+      "Replaces an endpoint's transformation; FILE has the JSONata expression for the body; - reads standard input",
+    options: headersOption,
+    callsService: true,
+    examples: ['transformations set 4 slack.jsonata', 'transformations set 4 body.jsonata --headers headers.jsonata'],
+    load: async () => (await import('./commands/transformations.ts')).setTransformation,
+  },
+  {
+    name: 'transformations preview',
+    args: 'ENDPOINT [FILE]',
+    about: 'Prints what a saved transformation, or the one in files, would send; sends nothing',
+    options: {
+      ...headersOption,
+      delivery: text('ID', 'stored delivery to apply it to (default: a sample)'),
+      event: text('NAME', "event type of the sample (default: the endpoint's first)"),
+    },
+    callsService: true,
+    examples: ['transformations preview 4 slack.jsonata', 'transformations preview 4 --delivery msg_0197a…'],
+    load: async () => (await import('./commands/transformations.ts')).previewTransformation,
+  },
+  {
+    name: 'transformations remove',
+    args: 'ENDPOINT',
+    about: "Removes an endpoint's transformation",
+    options: {},
+    callsService: true,
+    examples: ['transformations remove 4'],
+    load: async () => (await import('./commands/transformations.ts')).removeTransformation,
   },
 ];

@@ -150,7 +150,14 @@ export async function findEndpoint(
 type Named = { description: string; event: string | null; url: string };
 
 /** Names of the destination kinds in display names. They are not translated. */
-const destinationNames = { pull: 'Pull', nats: 'NATS', sqs: 'SQS', eventbridge: 'EventBridge', s3: 'S3' };
+const destinationNames = {
+  pull: 'Pull',
+  nats: 'NATS',
+  kafka: 'Kafka',
+  sqs: 'SQS',
+  eventbridge: 'EventBridge',
+  s3: 'S3',
+};
 
 /**
  * Returns the display name of an endpoint: its description, otherwise its event, otherwise the host of its URL. For

@@ -12,6 +12,7 @@ let t: TestApp;
 let env: Record<string, string>;
 let folder: string;
 let sessionId: string;
+let endpoint: string;
 beforeAll(async () => {
   t = await createTestApp();
   await t.pool.query("update api_keys set permissions = permissions || '{offers/approval}'");
@@ -23,6 +24,13 @@ beforeAll(async () => {
     PUBLIC_URL: 'http://localhost:8080',
   };
   ({ sessionId } = await fetchOffers(t));
+  const created = await t.app.inject({
+    method: 'POST',
+    url: '/manage/v1/webhook-endpoints',
+    headers: { authorization: `Bearer ${t.publisher.key}` },
+    payload: { url: 'http://127.0.0.1:9/', events: ['usp.selection'] },
+  });
+  endpoint = String(created.json().data.id);
   folder = await mkdtemp(join(tmpdir(), 'perkwire-json-'));
   env.DATA_FILES_URL = join(folder, 'data');
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
@@ -39,6 +47,8 @@ const files = {
   'rates.json': '{"base":"USD","rates":[{"currency":"EUR","rate":0.9,"valid_from":"2026-01-01"}]}',
   'rates.csv': 'date,EUR\n2026-02-01,0.91\n',
   'source.json': '{}',
+  'body.jsonata': '{ "user": body.pub_user_id }',
+  'headers.jsonata': '{ "x-event": $event }',
   'offer.json': '{"title":"A new title"}',
   'arms.json': '{"name":"Two offers"}',
   'experiment.json': JSON.stringify({
@@ -52,8 +62,8 @@ const files = {
 };
 
 /**
- * Arguments that each command succeeds with, in the order in which they are run. FOLDER is the folder of the files, and
- * SESSION a session.
+ * Arguments that each command succeeds with, in the order in which they are run. FOLDER is the folder of the files, SESSION a
+ * session, and ENDPOINT a webhook endpoint.
  */
 const calls: Record<string, string> = {
   'catalogue export': 'FOLDER/catalogue.json',
@@ -113,6 +123,10 @@ const calls: Record<string, string> = {
   'privacy find': '--user u1',
   'privacy export': 'FOLDER/person.json --user u1',
   'deliveries retry': '--status failed --dry-run',
+  'transformations set': 'ENDPOINT FOLDER/body.jsonata --headers FOLDER/headers.jsonata',
+  'transformations show': 'ENDPOINT',
+  'transformations preview': 'ENDPOINT',
+  'transformations remove': 'ENDPOINT',
   'secrets status': 'DATABASE',
   'secrets reseal': 'DATABASE',
   'audit verify': 'DATABASE',
@@ -155,8 +169,8 @@ test('every command prints only JSON with --json, one value per line', async () 
   const failures: string[] = [];
   for (const [name, args] of Object.entries(calls)) {
     const isLocal = args.includes('DATABASE');
-    const words = args.replace('DATABASE', '').replaceAll('FOLDER', folder).replace('SESSION', sessionId).trim();
-    const line = `${name} ${words}`.trim().split(' ');
+    const words = args.replace('DATABASE', '').replaceAll('FOLDER', folder).replace('SESSION', sessionId);
+    const line = `${name} ${words.replace('ENDPOINT', endpoint)}`.trim().split(/ +/);
     const { code, out, err } = await runCommand([...line, '--json'], {
       ...env,
       ...(isLocal && { DATABASE_URL: t.databaseUrl }),

@@ -5,6 +5,7 @@ import { transaction } from '../../src/platform/db/pool.ts';
 import { createRandom } from '../../src/platform/lib/random.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
 import { clonePool } from '../support/database.ts';
+import { startKafka, topic } from '../support/kafka.ts';
 import { hasNats, type NatsServers, startNats } from '../support/nats.ts';
 import { freePort, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { timeLimit } from '../support/time-limit.ts';
@@ -30,16 +31,16 @@ async function storedIds({ url }: NatsServers): Promise<string[]> {
   return ids;
 }
 
-// The test kills and restarts processes under load, and every second time also the NATS server.
+// The test kills and restarts processes under load, and every second time also the NATS server and a Kafka broker.
 test.skipIf(!hasNats)(
-  `a kill -9 loses no event for NATS and none to pull, ${kills} times`,
+  `a kill -9 loses no event for NATS or Kafka and none to pull, ${kills} times`,
   {
     timeout: timeLimit(90_000 + kills * 20_000),
   },
   async () => {
     const draw = createRandom(7);
     const { url: databaseUrl, pool, close } = await clonePool(2);
-    const nats = await startNats();
+    const [nats, kafka] = await Promise.all([startNats(), startKafka({ size: 2 })]);
     const setUp = await connect({ servers: nats.url });
     // The window for duplicates is longer than the test, however slow the machine is.
     const stream = { name: 'ORDERS', subjects: ['orders'], duplicate_window: hourNs };
@@ -63,12 +64,15 @@ test.skipIf(!hasNats)(
     const common = { events: ['offer_saved'], retry_steps_s: Array(20).fill(0), max_in_flight: 10 };
     const broker = { kind: 'nats', address, subject: 'orders', tls: false };
     const { id: brokerId } = await call('POST', '/webhook-endpoints', { ...common, destination: broker });
+    const cluster = { kind: 'kafka', brokers: kafka.servers, topic, tls: false };
+    const { id: kafkaId } = await call('POST', '/webhook-endpoints', { ...common, destination: cluster });
     const { id: pullId } = await call('POST', '/webhook-endpoints', { ...common, destination: { kind: 'pull' } });
+    const endpointIds = [brokerId, kafkaId, pullId];
     const { rows } = await pool.query('select publisher_id as "publisherId" from webhook_endpoints where id = $1', [
       pullId,
     ]);
 
-    const expected: Record<number, string[]> = { [brokerId]: [], [pullId]: [] };
+    const expected: Record<number, string[]> = Object.fromEntries(endpointIds.map((id) => [id, []]));
     const pulled: string[] = [];
     let isProducing = true;
     const produce = async (): Promise<void> => {
@@ -76,13 +80,12 @@ test.skipIf(!hasNats)(
       while (isProducing) {
         const event = { ...fields, nowMs: Date.now(), payload: () => Buffer.from('{"n":1}') };
         const ids = await transaction(pool, (executor) =>
-          enqueue(executor, [
-            { ...event, onlyEndpointIds: [brokerId] },
-            { ...event, onlyEndpointIds: [pullId] },
-          ]),
+          enqueue(
+            executor,
+            endpointIds.map((id) => ({ ...event, onlyEndpointIds: [id] })),
+          ),
         );
-        for (const [index, id] of [brokerId, pullId].entries())
-          expected[id]?.push(`msg_${ids[index]?.replaceAll('-', '')}`);
+        for (const [index, id] of endpointIds.entries()) expected[id]?.push(`msg_${ids[index]?.replaceAll('-', '')}`);
         await pause(pauseMs);
       }
     };
@@ -105,8 +108,8 @@ test.skipIf(!hasNats)(
       await expect.poll(() => expected[pullId]?.length, { timeout: timeLimit(30_000) }).toBeGreaterThan(produced + 5);
       await expect.poll(() => pulled.length, { timeout: timeLimit(30_000) }).toBeGreaterThan(pulledCount + 5);
       await pause(draw() * longestRunMs);
-      await Promise.all([server.kill(), kill % 2 === 1 && nats.kill(0)]);
-      if (kill % 2 === 1) await nats.start(0);
+      await Promise.all([server.kill(), kill % 2 === 1 && Promise.all([nats.kill(0), kafka.stop(0)])]);
+      if (kill % 2 === 1) await Promise.all([nats.start(0), kafka.start(0)]);
       server = await startServerProcess({ databaseUrl, port });
     }
     isProducing = false;
@@ -115,19 +118,23 @@ test.skipIf(!hasNats)(
     await expect
       .poll(
         async () => {
-          await call('POST', '/deliveries/replay', { endpoint: brokerId, status: ['pending', 'failed'] });
+          for (const endpoint of [brokerId, kafkaId])
+            await call('POST', '/deliveries/replay', { endpoint, status: ['pending', 'failed'] });
           return pool.query("select status from deliveries where event = 'offer_saved' and status <> 'delivered'");
         },
         { timeout: timeLimit(60_000), interval: 1000 },
       )
       .toMatchObject({ rows: [] });
 
-    // NATS has every message once, because it drops repeated ones. The consumer got every event at least once.
+    // NATS has every message once, because it drops repeated ones. Kafka and the consumer got every event at least once.
     expect((await storedIds(nats)).sort()).toEqual(expected[brokerId]?.sort());
     expect([...new Set(pulled)].sort()).toEqual(expected[pullId]?.sort());
-    process.stdout.write(`${kills} kills: ${expected[pullId]?.length} events each, ${pulled.length} pulled\n`);
+    const inKafka = kafka.records.map(({ headers }) => headers['webhook-id'] ?? '');
+    expect([...new Set(inKafka)].sort()).toEqual(expected[kafkaId]?.sort());
+    const counts = `${expected[pullId]?.length} events each, ${pulled.length} pulled, ${inKafka.length} in Kafka`;
+    process.stdout.write(`${kills} kills: ${counts}\n`);
     await server.kill();
-    await nats.close();
+    await Promise.all([nats.close(), kafka.close()]);
     await close();
   },
 );

@@ -481,6 +481,12 @@ export const de: Messages = {
     kindKeyExpires: 'Ein API-Schlüssel läuft bald ab',
     kindFillRate: 'Die Füllrate eines Anzeigenplatzes ist um die Hälfte gesunken',
     kindRevenue: 'Der Umsatz eines Anzeigenplatzes ist um die Hälfte gesunken',
+    kindDataFilesFailing: 'Der Export der Datendateien schlägt fehl oder ist im Rückstand',
+    dataFilesFailing: 'Datendateien können nicht geschrieben werden',
+    dataFilesBehind: 'Datendateien sind im Rückstand',
+    dataFilesReason:
+      'Daten ab {since} sind noch nicht in den Datendateien. {isFailing, select, true {Grund: {error}. Der Export wird ' +
+      'jede Minute wiederholt.} other {}}',
     kindRankingStalled: 'Das Ranking lernt nicht mehr dazu',
     rankingStalled: 'Das Ranking lernt nicht mehr dazu',
     rankingStalledReason:
@@ -1960,6 +1966,7 @@ export const de: Messages = {
     show: 'Ansehen',
   },
   dataFiles: {
+    openExports: 'Alle Exporte',
     lead: 'Stündliche Parquet-Dateien mit den Rohdaten aller Publisher.',
     off: 'Datendateien sind nicht eingeschaltet',
     offText: 'Um Rohdaten stündlich zu exportieren, legen Sie in DATA_FILES_URL einen Ordner oder S3-Bucket fest.',
@@ -2053,23 +2060,28 @@ export const de: Messages = {
   },
   destinations: {
     api: 'API-Aufruf',
+    brokersHint: 'Bis zu 10 Hosts mit Ports, durch Kommas getrennt.',
+    choice: '{value, select, session {Sitzung} publisher {Publisher (eine Partition)} other {{value}}}',
     commandLine: 'Kommandozeile',
     hint:
       '{kind, select, http {Sendet jedes Ereignis an eine URL.} pull {Ihr Programm holt Ereignisse über die API ' +
       'oder die Kommandozeile ab und bestätigt sie. Funktioniert auch hinter einer Firewall.} nats {Veröffentlicht ' +
-      'jedes Ereignis in einem JetStream-Stream. Erfordert NATS 2.2 oder neuer.} sqs {Sendet jedes Ereignis an eine ' +
-      'Queue. In einer FIFO-Queue bleibt die Reihenfolge innerhalb einer Sitzung erhalten.} eventbridge {Übergibt ' +
-      'jedes Ereignis mit der Quelle „perkwire“ an einen Event-Bus.} other {Speichert jedes Ereignis als ' +
-      'JSON-Objekt in einem Bucket, mit einem Ordner pro Tag.}}',
+      'jedes Ereignis in einem JetStream-Stream. Erfordert NATS 2.2 oder neuer.} kafka {Schreibt jedes Ereignis in ' +
+      'ein Topic. Funktioniert mit Apache Kafka ab Version 0.11, Redpanda, Amazon MSK, Confluent Cloud und Azure ' +
+      'Event Hubs.} sqs {Sendet jedes Ereignis an eine Queue. In einer FIFO-Queue bleibt die Reihenfolge innerhalb ' +
+      'einer Sitzung erhalten.} eventbridge {Übergibt jedes Ereignis mit der Quelle „perkwire“ an einen Event-Bus.} ' +
+      'other {Speichert jedes Ereignis als JSON-Objekt in einem Bucket, mit einem Ordner pro Tag.}}',
     kind:
-      '{kind, select, http {HTTP-Anfrage} pull {Abholung} nats {NATS JetStream} sqs {Amazon SQS} eventbridge ' +
-      '{Amazon EventBridge} other {S3-Bucket}}',
+      '{kind, select, http {HTTP-Anfrage} pull {Abholung} nats {NATS JetStream} kafka {Apache Kafka} sqs {Amazon SQS} ' +
+      'eventbridge {Amazon EventBridge} other {S3-Bucket}}',
     label: 'Ziel',
+    messageKeyHint: 'Nachrichten mit demselben Schlüssel bleiben in derselben Partition.',
     name:
-      '{name, select, address {Server} subject {Subject} user {Benutzer} password {Passwort} token {Token} ' +
-      'credentials {Credentials-Datei} queue_url {URL der Queue} region {Region} access_key_id {ID des ' +
-      'Zugriffsschlüssels} secret_access_key {Geheimer Zugriffsschlüssel} bus {Event-Bus} bucket {Bucket} prefix ' +
-      '{Schlüsselpräfix} other {URL des Dienstes}}',
+      '{name, select, address {Server} subject {Subject} brokers {Bootstrap-Server} topic {Topic} mechanism ' +
+      '{SASL-Mechanismus} message_key {Nachrichtenschlüssel} client_id {Client-ID} user {Benutzer} password ' +
+      '{Passwort} token {Token} credentials {Credentials-Datei} queue_url {URL der Queue} region {Region} ' +
+      'access_key_id {ID des Zugriffsschlüssels} secret_access_key {Geheimer Zugriffsschlüssel} bus {Event-Bus} ' +
+      'bucket {Bucket} prefix {Schlüsselpräfix} other {URL des Dienstes}}',
     optional: '{setting} (optional)',
     pullLead:
       'Geben Sie den Cursor aus der Antwort beim nächsten Aufruf als „after“ an. Damit bestätigen Sie die bisher ' +
@@ -4039,6 +4051,11 @@ export const de: Messages = {
     privacy: 'Datenschutz',
     privacyUrl: 'URL der Datenschutzerklärung',
     privacyUrlHint: 'In jeder Antwort enthalten. Leer lassen, um die gehostete Datenschutzseite zu verwenden.',
+    dataFileHashed: 'Nur Hashes mit geheimem Schlüssel',
+    dataFilePlain: 'Hashes und Nutzer-IDs im Klartext',
+    dataFileUserIds: 'Nutzer-IDs in Datendateien',
+    dataFileUserIdsHint:
+      'Gilt für künftige Exporte. Wenn Sie zu Hashes zurückkehren, entfernt die nächste Kompaktierung die IDs.',
     privacyText: 'Text der gehosteten Datenschutzseite',
     privacyTextHint: 'Nur Text, ohne Formatierung. Leer lassen, um den Standardtext zu verwenden.',
     features: 'Funktionen',

@@ -444,6 +444,12 @@ export const en = {
     kindKeyExpires: 'An API key expires soon',
     kindFillRate: 'The fill rate of a placement has dropped by half',
     kindRevenue: 'The revenue of a placement has dropped by half',
+    kindDataFilesFailing: 'The export of data files is failing or behind',
+    dataFilesFailing: 'Data files cannot be written',
+    dataFilesBehind: 'Data files are behind',
+    dataFilesReason:
+      'Data from after {since} is not in the data files yet. {isFailing, select, true {Reason: {error}. The export is ' +
+      'retried every minute.} other {}}',
     kindRankingStalled: 'The ranking has stopped learning',
     rankingStalled: 'Ranking has stopped learning',
     rankingStalledReason:
@@ -1799,6 +1805,7 @@ export const en = {
     show: 'View',
   },
   dataFiles: {
+    openExports: 'All exports',
     lead: 'Hourly Parquet files with raw data of all publishers.',
     off: 'Data files are turned off',
     offText: 'To export raw data every hour, set DATA_FILES_URL to a folder or an S3 bucket.',
@@ -1891,20 +1898,25 @@ export const en = {
   },
   destinations: {
     api: 'API call',
+    brokersHint: 'Up to 10 hosts and ports, separated by commas.',
+    choice: '{value, select, session {Session} publisher {Publisher (one partition)} other {{value}}}',
     commandLine: 'Command line',
     hint:
       '{kind, select, http {Sends each event to a URL.} pull {Your program fetches and acknowledges events through ' +
       'the API or the command line. Also works behind a firewall.} nats {Publishes each event to a JetStream stream. ' +
-      'Requires NATS 2.2 or newer.} sqs {Sends each event to a queue. In a FIFO queue, the events of a session stay ' +
-      'in order.} eventbridge {Puts each event on an event bus, with the source “perkwire”.} other {Writes each ' +
-      'event to a bucket as a JSON object, with a folder for each day.}}',
+      'Requires NATS 2.2 or newer.} kafka {Writes each event to a topic. Works with Apache Kafka 0.11 or newer, ' +
+      'Redpanda, Amazon MSK, Confluent Cloud and Azure Event Hubs.} sqs {Sends each event to a queue. In a FIFO ' +
+      'queue, the events of a session stay in order.} eventbridge {Puts each event on an event bus, with the source ' +
+      '“perkwire”.} other {Writes each event to a bucket as a JSON object, with a folder for each day.}}',
     kind:
-      '{kind, select, http {HTTP request} pull {Pull} nats {NATS JetStream} sqs {Amazon SQS} eventbridge {Amazon ' +
-      'EventBridge} other {S3 bucket}}',
+      '{kind, select, http {HTTP request} pull {Pull} nats {NATS JetStream} kafka {Apache Kafka} sqs {Amazon SQS} ' +
+      'eventbridge {Amazon EventBridge} other {S3 bucket}}',
     label: 'Destination',
+    messageKeyHint: 'Messages with the same key stay in the same partition.',
     name:
-      '{name, select, address {Server} subject {Subject} user {User} password {Password} token {Token} credentials ' +
-      '{Credentials file} queue_url {Queue URL} region {Region} access_key_id {Access key ID} secret_access_key ' +
+      '{name, select, address {Server} subject {Subject} brokers {Bootstrap servers} topic {Topic} mechanism {SASL ' +
+      'mechanism} message_key {Message key} client_id {Client ID} user {User} password {Password} token {Token} ' +
+      'credentials {Credentials file} queue_url {Queue URL} region {Region} access_key_id {Access key ID} secret_access_key ' +
       '{Secret access key} bus {Event bus} bucket {Bucket} prefix {Key prefix} other {Service URL}}',
     optional: '{setting} (optional)',
     pullLead:
@@ -3770,6 +3782,11 @@ export const en = {
     privacy: 'Privacy',
     privacyUrl: 'Privacy policy URL',
     privacyUrlHint: 'Included in every response. Leave empty to use the hosted privacy page.',
+    dataFileHashed: 'Keyed hashes only',
+    dataFilePlain: 'Keyed hashes and plain user IDs',
+    dataFileUserIds: 'User IDs in data files',
+    dataFileUserIdsHint:
+      'Applies to later exports. If you return to keyed hashes, the next compaction removes the plain IDs.',
     privacyText: 'Text of the hosted privacy page',
     privacyTextHint: 'Plain text. Leave empty to use the default text.',
     features: 'Features',

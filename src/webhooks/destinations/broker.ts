@@ -1,14 +1,29 @@
 import type { ResolvedAddress } from '../dispatcher/send/resolver.ts';
-import { type Failure, type FetchResponse, maxKeptBytes } from '../dispatcher/send/result.ts';
+import { type Failure, type FetchResponse, fail, maxKeptBytes, type SendResult } from '../dispatcher/send/result.ts';
+
+/** Destination with an address that is not allowed. */
+export type Blocked = Extract<SendResult, { kind: 'blocked' }>;
 
 /** Response of a broker, with the HTTP status that describes it best. */
-export type BrokerAnswer = FetchResponse | Failure;
+export type BrokerAnswer = FetchResponse | Failure | Blocked;
 
-/** Broker server, with the addresses to which connections are allowed. */
-export type BrokerServer = {
+/** Error that stands for the answer to a message. */
+export class AnswerError extends Error {
+  readonly answer: BrokerAnswer;
+  constructor(answer: BrokerAnswer) {
+    super('the server did not store the message');
+    this.answer = answer;
+  }
+}
+
+/** Returns the answer that an error of a client stands for. */
+export const answerOfFailure = (error: unknown): BrokerAnswer =>
+  error instanceof AnswerError ? error.answer : fail('other', error instanceof Error ? error.message : String(error));
+
+/** Settings for connecting to a broker. */
+export type BrokerSettings = {
   /** URL of the destination. */
   url: URL;
-  addresses: readonly ResolvedAddress[];
   isTls: boolean;
   secrets: Readonly<Record<string, string>>;
   /** Certificate authorities in PEM format, which replace the built-in ones. */
@@ -16,6 +31,9 @@ export type BrokerServer = {
   /** Timeout for connecting, in milliseconds. */
   timeoutMs: number;
 };
+
+/** Broker server, with the addresses to which connections are allowed. */
+export type BrokerServer = BrokerSettings & { addresses: readonly ResolvedAddress[] };
 
 /** Message to publish. */
 export type BrokerMessage = {

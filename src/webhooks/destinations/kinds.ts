@@ -1,5 +1,5 @@
 /** Kinds of destinations other than HTTP. */
-export const destinationKinds = ['pull', 'nats', 'sqs', 'eventbridge', 's3'] as const;
+export const destinationKinds = ['pull', 'nats', 'kafka', 'sqs', 'eventbridge', 's3'] as const;
 export type DestinationKind = (typeof destinationKinds)[number];
 
 /** Placeholder URL of pull endpoints. */
@@ -11,7 +11,7 @@ export const pullUrl = 'pull://consumer';
  */
 
 /** SQL condition that is true if workers call endpoint `e`. */
-export const isCalled = `(not e.is_listener or e.url ~ '^(nats|sqs|eventbridge|s3):')`;
+export const isCalled = `(not e.is_listener or e.url ~ '^(nats|kafka|sqs|eventbridge|s3):')`;
 
 /** SQL condition that is true if endpoint `e` is a listener of the command line. */
 export const isListener = `(e.is_listener and e.url ~ '^https?:')`;
@@ -27,3 +27,11 @@ export function networkUrl(url: URL): URL {
   const scheme = url.searchParams.get('tls') === 'false' ? 'http' : 'https';
   return new URL(`${scheme}://${url.host}/`);
 }
+
+/** Returns the HTTP URLs of all servers of a destination. Kafka can have several, and all others have one. */
+export const networkUrls = (url: URL): URL[] => [
+  networkUrl(url),
+  ...(url.searchParams.get('brokers')?.split(',') ?? []).map(
+    (host) => new URL(`${networkUrl(url).protocol}//${host}/`),
+  ),
+];

@@ -6,6 +6,7 @@ import { failureOf, type Phase } from '../dispatcher/send/connections.ts';
 import { pinned } from '../dispatcher/send/dial.ts';
 import { fail } from '../dispatcher/send/result.ts';
 import {
+  AnswerError,
   answerOf,
   type BrokerAnswer,
   type BrokerClient,
@@ -26,19 +27,6 @@ import { networkUrl } from './kinds.ts';
 const maxReadBytes = 65_536;
 /** Size of unsent data after which a server that only pings and does not read is given up, in bytes. */
 const maxUnsentBytes = 8_388_608;
-
-/** Error that stands for an answer of the server. */
-class AnswerError extends Error {
-  readonly answer: BrokerAnswer;
-  constructor(answer: BrokerAnswer) {
-    super('the server did not store the message');
-    this.answer = answer;
-  }
-}
-
-/** Returns the answer of the server that an error of the client stands for. */
-export const answerOfNatsError = (error: unknown): BrokerAnswer =>
-  error instanceof AnswerError ? error.answer : fail('other', error instanceof Error ? error.message : String(error));
 
 /** Receiver of what a server sends: lines, and messages of which `line` is the head. */
 type Reader = { onLine: (line: string) => void; onMessage: (line: string, content: Buffer) => void };

@@ -13,9 +13,11 @@ import {
 } from '../dispatcher/send/result.ts';
 import type { Sender, SenderOptions } from '../sender.ts';
 import { awsRequest, eventBridgeStatus } from './aws.ts';
-import { type BrokerAnswer, type BrokerClient, type BrokerServer, promiseOf } from './broker.ts';
+import { answerOfFailure, type BrokerAnswer, type BrokerClient, type BrokerServer, promiseOf } from './broker.ts';
+import type { VettedBroker } from './kafka/brokers.ts';
+import { connectToKafka } from './kafka/client.ts';
 import { kindOf, networkUrl } from './kinds.ts';
-import { answerOfNatsError, connectToNats } from './nats.ts';
+import { connectToNats } from './nats.ts';
 
 /** Maximum number of open connections to brokers, and the time after which an unused connection is closed. */
 const maxClients = 256;
@@ -25,29 +27,39 @@ type DestinationRequest = SendRequest & { destination: NonNullable<SendRequest['
 
 /**
  * Extends a sender with non-HTTP destinations. AWS services are called through the original sender. For brokers, the
- * server's addresses are vetted before each message, and a connection is reused only as long as its addresses and
- * settings stay the same.
+ * server's addresses are vetted before each message to NATS and before each connection to Kafka. A connection is reused
+ * only as long as its addresses and settings stay the same.
  */
 export function withDestinations(http: Sender, options: SenderOptions): Sender {
   const { allowNets, ca, lookup = createLookup(), now = () => performance.now() } = options;
   const clients = createClients();
   const stop = new AbortController();
 
-  async function publish(
-    request: DestinationRequest,
-    timing: Timing,
-    startMs: number,
-  ): Promise<BrokerAnswer | Blocked> {
-    const url = new URL(request.url);
-    const server = networkUrl(url);
+  /** Resolves a server of a broker, and vets its addresses. */
+  async function vet(server: URL): Promise<VettedBroker> {
+    const checked = checkUrl(server.href, options);
+    if (!checked.ok) return { refused: { kind: 'blocked', reason: checked.reason } };
     const target = await resolveTarget(server, { lookup, allowNets });
-    timing.dnsMs = now() - startMs;
-    if (!target.ok)
-      return target.reason === 'dns_error' ? fail('dns', target.message) : { kind: 'blocked', reason: target.reason };
+    if (target.ok) return { addresses: target.addresses };
+    const { reason } = target;
+    return { refused: reason === 'dns_error' ? fail('dns', target.message) : { kind: 'blocked', reason } };
+  }
+
+  async function publish(request: DestinationRequest, timing: Timing, startMs: number): Promise<BrokerAnswer> {
+    const url = new URL(request.url);
     const { destination, headers, body, deadlineMs: timeoutMs } = request;
-    const { addresses } = target;
-    const isTls = server.protocol === 'https:';
-    const client = await clients.open({ url, addresses, isTls, secrets: destination.secrets, ca, timeoutMs });
+    const { secrets } = destination;
+    const isTls = networkUrl(url).protocol === 'https:';
+    const settings = { url, isTls, secrets, ca, timeoutMs };
+    // A cluster has several servers. Its client vets each of them before it connects.
+    const isCluster = kindOf(request.url) === 'kafka';
+    const vetted = isCluster ? { addresses: [] } : await vet(networkUrl(url));
+    timing.dnsMs = now() - startMs;
+    if ('refused' in vetted) return vetted.refused;
+    const { addresses } = vetted;
+    const client = await clients.open({ ...settings, addresses }, (server) =>
+      isCluster ? connectToKafka({ ...server, vet }) : connectToNats(server),
+    );
     timing.connectMs = client.connectMs;
     return client.publish({ ...destination, url, headers, body: body ?? Buffer.alloc(0), timeoutMs });
   }
@@ -56,10 +68,12 @@ export function withDestinations(http: Sender, options: SenderOptions): Sender {
     const startMs = now();
     const timing: Timing = { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 };
     const { reached, clear } = startDeadline(request, stop.signal);
-    const answered = publish(request, timing, startMs).catch(answerOfNatsError);
+    const answered = publish(request, timing, startMs).catch(answerOfFailure);
     const answer = await Promise.race([reached, answered]).finally(clear);
-    // Close the connection: if the server does not respond, the next message would also wait.
-    if (answer.kind === 'error' && answer.class !== 'local') clients.drop(request);
+    // Close the connection: if the server does not respond, the next message would also wait. The client for Kafka
+    // closes other lost connections itself, so that messages to other brokers are not lost.
+    const isLost = answer.kind === 'error' && answer.class !== 'local';
+    if (isLost && (kindOf(request.url) === 'nats' || answer.class === 'timeout')) clients.drop(request);
     if (answer.kind === 'blocked') return answer;
     timing.totalMs = now() - startMs;
     return { remoteAddress: new URL(request.url).hostname, ...answer, timing };
@@ -83,7 +97,8 @@ export function withDestinations(http: Sender, options: SenderOptions): Sender {
     if (kind === 'http' || destination === undefined) return http.send(request);
     const checked = checkUrl(networkUrl(new URL(request.url)).href, options);
     if (!checked.ok) return { kind: 'blocked', reason: checked.reason };
-    return kind === 'nats' ? sendToBroker({ ...request, destination }) : sendToAws({ ...request, destination });
+    const isBroker = kind === 'nats' || kind === 'kafka';
+    return isBroker ? sendToBroker({ ...request, destination }) : sendToAws({ ...request, destination });
   }
 
   return {
@@ -95,8 +110,6 @@ export function withDestinations(http: Sender, options: SenderOptions): Sender {
     },
   };
 }
-
-type Blocked = Extract<SendResult, { kind: 'blocked' }>;
 
 type OpenClient = BrokerClient & { connectMs: number | null };
 
@@ -114,7 +127,10 @@ function createClients() {
     return `${url} ${hash('sha256', JSON.stringify(parts))}`;
   };
   return {
-    open: async (server: BrokerServer): Promise<OpenClient> => {
+    open: async (
+      server: BrokerServer,
+      connect: (server: BrokerServer) => Promise<BrokerClient>,
+    ): Promise<OpenClient> => {
       const key = keyOf(server.url.href, server.secrets, server.addresses);
       const underWay = opening.get(key);
       if (underWay !== undefined) {
@@ -122,7 +138,7 @@ function createClients() {
         if (existing.isOpen()) return { ...existing, connectMs: null };
       }
       const startMs = performance.now();
-      const connecting = connectToNats(server);
+      const connecting = connect(server);
       opening.set(key, connecting);
       const forget = (): void => {
         if (opening.peek(key) === connecting) opening.delete(key);

@@ -6,6 +6,7 @@ import { checkUrl } from '../address-guard.ts';
 import type { Endpoint } from '../endpoint-store.ts';
 import { openHeaders, type SealedHeaders, sealHeaders } from '../signature.ts';
 import { refusals, type UrlRules } from '../url-rules.ts';
+import { mechanisms } from './kafka/sasl.ts';
 import { type DestinationKind, kindOf, networkUrl, pullUrl } from './kinds.ts';
 
 /*
@@ -29,6 +30,8 @@ const patterns = {
   prefix: /^(?!\/)(?!.*\.\.)[\w./=-]{1,200}$/,
   region: /^[a-z0-9-]{1,40}$/,
   access_key_id: /^[\x21-\x7e]{1,128}$/,
+  topic: /^(?!\.{1,2}$)[\w.-]{1,249}$/,
+  client_id: /^[\x21-\x7e]{1,100}$/,
 } as const;
 type Named = keyof typeof patterns;
 
@@ -38,8 +41,12 @@ type Kind = {
   optional: readonly string[];
   secrets: readonly SecretName[];
   /** Whether one of the secrets must be set. */
-  needsSecret: boolean;
+  needsSecret: boolean | 'with user';
 };
+
+/** Settings with a fixed set of values, of which the first is the default. */
+export const choices = { mechanism: mechanisms, message_key: ['session', 'publisher'] } as const;
+const hasChoices = (name: string): name is keyof typeof choices => Object.hasOwn(choices, name);
 
 const kinds: Readonly<Record<DestinationKind, Kind>> = {
   pull: { required: [], optional: [], secrets: [], needsSecret: false },
@@ -48,6 +55,12 @@ const kinds: Readonly<Record<DestinationKind, Kind>> = {
     optional: ['tls', 'user'],
     secrets: ['password', 'token', 'credentials'],
     needsSecret: false,
+  },
+  kafka: {
+    required: ['brokers', 'topic'],
+    optional: ['tls', 'user', 'mechanism', 'message_key', 'client_id'],
+    secrets: ['password'],
+    needsSecret: 'with user',
   },
   sqs: {
     required: ['queue_url', 'region', 'access_key_id'],
@@ -83,11 +96,18 @@ export function settingsOf(text: string): Settings {
   if (kind === 'http' || kind === 'pull') return {};
   const url = new URL(text);
   const path = decodeURIComponent(url.pathname.slice(1));
-  const { tls: _tls, ...query } = Object.fromEntries(url.searchParams);
+  const { tls, brokers, ...query } = Object.fromEntries(url.searchParams);
   const base = networkUrl(url).origin;
   switch (kind) {
     case 'nats':
-      return { address: url.host, subject: path, tls: url.searchParams.get('tls') !== 'false', ...query };
+      return { address: url.host, subject: path, tls: tls !== 'false', ...query };
+    case 'kafka':
+      return {
+        brokers: [url.host, ...(brokers ? [brokers] : [])].join(','),
+        topic: path,
+        tls: tls !== 'false',
+        ...query,
+      };
     case 'sqs':
       return { queue_url: `${base}/${path}`, ...query };
     case 'eventbridge':
@@ -118,7 +138,7 @@ export function readDestination(
   const url = urlOf(kind, input, rules);
   const isSameServer = stored !== null && identityOf(stored.url) === identityOf(url);
   const storedSecrets = isSameServer ? destinationSecrets(openHeaders(box, stored.headers)) : {};
-  const secrets = readSecrets(kind, input, storedSecrets);
+  const secrets = readSecrets(kind, input, storedSecrets, new URL(url).searchParams.has('user'));
   return { url, headers: sealHeaders(box, headersOf(secrets)) };
 }
 
@@ -126,9 +146,14 @@ export function readDestination(
 function identityOf(text: string): string {
   const url = new URL(text);
   const { searchParams: query } = url;
-  return [url.protocol, url.host, query.get('tls'), query.get('user'), query.get('access_key_id')].join(' ');
+  const names = ['brokers', 'tls', 'user', 'access_key_id'];
+  return [url.protocol, url.host, ...names.map((name) => query.get(name))].join(' ');
 }
 
+/** Maximum length of a destination's URL, which contains its settings. */
+const maxUrlLength = 2000;
+/** Maximum number of bootstrap servers. */
+const maxBrokers = 10;
 /** Maximum length of a secret, in characters. A NATS credentials file has about 1,000. */
 const maxSecretLength = 4000;
 
@@ -136,6 +161,7 @@ function readSecrets(
   kind: DestinationKind,
   input: DestinationInput,
   stored: Readonly<Record<string, string>>,
+  hasUser: boolean,
 ): Record<string, string> {
   const { secrets: names, needsSecret } = kinds[kind];
   const secrets: Record<string, string> = {};
@@ -147,8 +173,10 @@ function readSecrets(
     secrets[name] = value;
   }
   const [first] = names;
-  if (needsSecret && first !== undefined && Object.keys(secrets).length === 0)
+  const isMissing = first !== undefined && Object.keys(secrets).length === 0;
+  if (isMissing && (needsSecret === 'with user' ? hasUser : needsSecret))
     throw invalid(first, problem('destinationSecret'));
+  if (needsSecret === 'with user' && !hasUser && !isMissing) throw invalid('user', problem('destinationMissing'));
   return secrets;
 }
 
@@ -165,21 +193,31 @@ function urlOf(kind: DestinationKind, input: DestinationInput, rules: UrlRules):
     if (trimmed === '' && required.includes(name)) throw invalid(name, problem('destinationMissing'));
     const pattern = name in patterns ? patterns[name as Named] : null;
     if (trimmed !== '' && pattern !== null && !pattern.test(trimmed)) throw invalid(name, problem('destinationValue'));
-    return trimmed;
+    if (!hasChoices(name)) return trimmed;
+    const options: readonly string[] = choices[name];
+    if (trimmed !== '' && !options.includes(trimmed)) throw invalid(name, problem('destinationValue'));
+    return trimmed || String(options[0]);
   };
-  const { name, base, path } = serverOf(kind, input, text);
-  const checked = checkUrl(base, rules);
-  if (!checked.ok) throw invalid(name, refusals[checked.reason]);
-  const port = /:\d+$/.exec(hostIn(base))?.[0] ?? '';
-  const url = new URL(`${kind}://${checked.url.hostname}${port}/`);
+  const { name, bases, path } = serverOf(kind, input, text);
+  const hosts = bases.map((base) => {
+    const checked = checkUrl(base, rules);
+    if (!checked.ok) throw invalid(name, refusals[checked.reason]);
+    return `${checked.url.hostname}${/:\d+$/.exec(hostIn(base))?.[0] ?? ''}`;
+  });
+  const [host, ...otherHosts] = hosts;
+  const url = new URL(`${kind}://${host}/`);
   url.pathname = path.split('/').map(encodeURIComponent).join('/');
-  for (const parameter of ['user', 'region', 'access_key_id'])
-    if (knownNames.has(parameter) && text(parameter) !== '') url.searchParams.set(parameter, text(parameter));
-  if (checked.url.protocol === 'http:') url.searchParams.set('tls', 'false');
+  if (otherHosts.length > 0) url.searchParams.set('brokers', otherHosts.join(','));
+  for (const parameter of ['user', 'mechanism', 'message_key', 'client_id', 'region', 'access_key_id']) {
+    if (!knownNames.has(parameter) || (parameter === 'mechanism' && text('user') === '')) continue;
+    if (text(parameter) !== '') url.searchParams.set(parameter, text(parameter));
+  }
+  if (bases[0]?.startsWith('http:')) url.searchParams.set('tls', 'false');
+  if (url.href.length > maxUrlLength) throw invalid(name, problem('destinationValue'));
   return url.href;
 }
 
-/** Returns the server of a destination as an HTTP URL, the path, and the name of the setting that has the server. */
+/** Returns the servers of a destination as HTTP URLs, the path, and the name of the setting that has the servers. */
 function serverOf(kind: Exclude<DestinationKind, 'pull'>, input: DestinationInput, text: (name: string) => string) {
   const bare = (name: string, value: string): string => {
     const url = parseUrl(value);
@@ -187,25 +225,35 @@ function serverOf(kind: Exclude<DestinationKind, 'pull'>, input: DestinationInpu
       throw invalid(name, problem('destinationServer'));
     return value;
   };
+  const broker = (name: string, value: string, port: number): string => {
+    const server = value.replace(/^(nats|tls|kafka):\/\//, '');
+    const base = bare(name, `${input.tls === false ? 'http' : 'https'}://${server}`);
+    return /:\d+$/.test(server) ? base : `${base}:${port}`;
+  };
   const service = (name: string): string => bare('service_url', text('service_url') || `https://${name}/`);
   switch (kind) {
-    case 'nats': {
-      const server = text('address').replace(/^(nats|tls):\/\//, '');
-      const base = bare('address', `${input.tls === false ? 'http' : 'https'}://${server}`);
-      return { name: 'address', base: /:\d+$/.test(server) ? base : `${base}:4222`, path: text('subject') };
+    case 'nats':
+      return { name: 'address', bases: [broker('address', text('address'), 4222)], path: text('subject') };
+    case 'kafka': {
+      const servers = text('brokers')
+        .split(',')
+        .map((server) => server.trim());
+      if (servers.length > maxBrokers) throw invalid('brokers', problem('destinationValue'));
+      const bases = [...new Set(servers)].map((server) => broker('brokers', server, 9092));
+      return { name: 'brokers', bases, path: text('topic') };
     }
     case 'sqs': {
       const url = parseUrl(text('queue_url'));
       const path = /^\/([\w-]+(?:\/[\w-]+)*(?:\.fifo)?)$/.exec(url?.pathname ?? '')?.[1];
       if (url === null || path === undefined || url.search !== '') throw invalid('queue_url', problem('queueUrl'));
-      return { name: 'queue_url', base: text('queue_url'), path };
+      return { name: 'queue_url', bases: [text('queue_url')], path };
     }
     case 'eventbridge':
-      return { name: 'service_url', base: service(`events.${text('region')}.amazonaws.com`), path: text('bus') };
+      return { name: 'service_url', bases: [service(`events.${text('region')}.amazonaws.com`)], path: text('bus') };
     case 's3': {
       const prefix = text('prefix').replace(/\/+$/, '');
       const path = prefix === '' ? text('bucket') : `${text('bucket')}/${prefix}`;
-      return { name: 'service_url', base: service(`s3.${text('region')}.amazonaws.com`), path };
+      return { name: 'service_url', bases: [service(`s3.${text('region')}.amazonaws.com`)], path };
     }
   }
 }

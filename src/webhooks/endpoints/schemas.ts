@@ -121,8 +121,21 @@ const settingSchema = (description: string) => Type.Optional(Type.String({ maxLe
 const destinationSettings = {
   address: settingSchema('`nats`: host and port of the server, such as `nats.example.com:4222`.'),
   subject: settingSchema('`nats`: subject of a JetStream stream.'),
-  tls: Type.Optional(Type.Boolean({ description: '`nats`: whether to require TLS. Defaults to `true`.' })),
-  user: settingSchema('`nats`: user name.'),
+  brokers: settingSchema(
+    '`kafka`: hosts and ports of up to 10 bootstrap servers, separated by commas, such as ' +
+      '`kafka-1.example.com:9092,kafka-2.example.com:9092`.',
+  ),
+  topic: settingSchema('`kafka`: name of an existing topic.'),
+  tls: Type.Optional(Type.Boolean({ description: '`nats`, `kafka`: whether to require TLS. Defaults to `true`.' })),
+  user: settingSchema('`nats`, `kafka`: user name.'),
+  mechanism: settingSchema(
+    '`kafka`: SASL mechanism of the user, `PLAIN` (the default), `SCRAM-SHA-256` or `SCRAM-SHA-512`.',
+  ),
+  message_key: settingSchema(
+    '`kafka`: key of the messages. `session` (the default) keeps the messages of a session in one partition, and ' +
+      '`publisher` keeps all messages in one partition. With strict order, `session` also uses one partition.',
+  ),
+  client_id: settingSchema('`kafka`: client ID. Defaults to `perkwire`.'),
   queue_url: settingSchema('`sqs`: URL of the queue. If it ends in `.fifo`, messages stay in order.'),
   bus: settingSchema('`eventbridge`: name of the event bus.'),
   bucket: settingSchema('`s3`: name of the bucket.'),
@@ -138,7 +151,7 @@ const destinationSchema = Type.Object(
       description: 'Kind of destination. You cannot change it later.',
     }),
     ...destinationSettings,
-    password: secretSchema('`nats`: password of the user.'),
+    password: secretSchema('`nats`, `kafka`: password of the user.'),
     token: secretSchema('`nats`: authentication token.'),
     credentials: secretSchema('`nats`: contents of a credentials file.'),
     secret_access_key: secretSchema('`sqs`, `eventbridge`, `s3`: secret access key.'),

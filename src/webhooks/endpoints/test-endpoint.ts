@@ -64,7 +64,7 @@ export async function testEndpoint(
     const error = { class: 'transformation', message: failureText(outcome.failed) };
     return { delivered: false, status: null, error, timing: null, headers: null, body: null };
   }
-  const part = destinationPart({ ...target, deliveryId, payload, strictEndpointId: null });
+  const part = destinationPart({ ...target, ...source, strictEndpointId: null });
   const call = buildRequest({
     ...source,
     ...target,

@@ -8,8 +8,8 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection, nkeys } from '@nats-io/transport-node';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { promiseOf } from '../../../src/webhooks/destinations/broker.ts';
-import { answerOfNatsError, connectToNats, createNatsParser } from '../../../src/webhooks/destinations/nats.ts';
+import { answerOfFailure, promiseOf } from '../../../src/webhooks/destinations/broker.ts';
+import { connectToNats, createNatsParser } from '../../../src/webhooks/destinations/nats.ts';
 import { hasNats, type NatsServers, startNats } from '../../support/nats.ts';
 import { endChild, freePort } from '../../support/server-process.ts';
 import { timeLimit } from '../../support/time-limit.ts';
@@ -203,7 +203,7 @@ async function hostile(onSocket: (socket: Socket) => void, settings: object = {}
   const url = new URL(`nats://nats.test:${port}/orders.new`);
   const addresses = [{ address: '127.0.0.1', family: 4 }] as const;
   const base = { url, addresses, isTls: false, secrets: {}, timeoutMs };
-  const opened = connectToNats({ ...base, ...settings }).catch(answerOfNatsError);
+  const opened = connectToNats({ ...base, ...settings }).catch(answerOfFailure);
   const message = { url, id: 'msg_1', orderKey: '', headers: {}, body: Buffer.from('{}'), timeoutMs };
   return { opened, message, ended: ended.promise.finally(() => server.close()) };
 }
@@ -358,7 +358,7 @@ natsTest(
       expect(await client.publish({ ...message, body: Buffer.from('{}') })).toMatchObject({ status: 404 });
       await client.close();
       for (const [host, ca] of [['other.test'], ['nats.test', selfSigned('nats.test').cert]] as const)
-        expect(await connectTo(host, ca).catch(answerOfNatsError)).toMatchObject({ kind: 'error', class: 'tls' });
+        expect(await connectTo(host, ca).catch(answerOfFailure)).toMatchObject({ kind: 'error', class: 'tls' });
     } finally {
       await endChild(child, 'SIGKILL');
     }

@@ -24,6 +24,13 @@ const nats = {
   user: 'shop',
   password: 'p4ss-w0rd-secret',
 };
+const kafka = {
+  kind: 'kafka',
+  brokers: 'kafka-1.example.com, kafka-2.example.com:9093',
+  topic: 'perks-events',
+  user: 'shop',
+  password: 'p4ss-w0rd-secret',
+};
 const aws = { region: 'eu-central-1', access_key_id: 'AKIA1', secret_access_key: 's3cret/access+key' };
 
 const create = async (destination: object, settings: object = {}, manager = me) =>
@@ -37,6 +44,18 @@ async function refusedPath(destination: object, manager = me): Promise<string> {
 
 test.each([
   [nats, 'nats://nats.example.com:4222/orders.new?user=shop', { address: 'nats.example.com:4222', tls: true }],
+  [
+    kafka,
+    'kafka://kafka-1.example.com:9092/perks-events?brokers=kafka-2.example.com%3A9093&user=shop&mechanism=PLAIN' +
+      '&message_key=session',
+    {
+      brokers: 'kafka-1.example.com:9092,kafka-2.example.com:9093',
+      topic: 'perks-events',
+      tls: true,
+      mechanism: 'PLAIN',
+      message_key: 'session',
+    },
+  ],
   [
     { kind: 'sqs', queue_url: 'https://sqs.eu-central-1.amazonaws.com/1234/orders.fifo', ...aws },
     'sqs://sqs.eu-central-1.amazonaws.com/1234/orders.fifo?region=eu-central-1&access_key_id=AKIA1',
@@ -59,7 +78,7 @@ test.each([
   const { id, destination, headers } = answer.json().data;
   expect(answer.json().data).toMatchObject({ url, destination: { kind: input.kind, ...view } });
   expect(headers).toEqual({ 'x-own': null });
-  const secretName = input.kind === 'nats' ? 'password' : 'secret_access_key';
+  const secretName = 'password' in input ? 'password' : 'secret_access_key';
   expect(destination[secretName]).toBeNull();
   const everything = [
     (await manager.call('GET', `/webhook-endpoints/${id}`)).body,
@@ -80,6 +99,12 @@ test('a stored secret is not used for another server or user', async () => {
   expect((await change({ ...view, subject: 'other' })).json().data.destination.password).toBeNull();
   const moved = await change({ ...view, address: 'elsewhere.example.com' });
   expect(moved.json().data.destination).not.toHaveProperty('password');
+  const cluster = (await create(kafka)).json().data;
+  const { password: _kafkaPassword, ...withoutPassword } = kafka;
+  for (const brokers of ['elsewhere.example.com', `${kafka.brokers},elsewhere.example.com`]) {
+    const call = me.call('PATCH', `/webhook-endpoints/${cluster.id}`, { destination: { ...withoutPassword, brokers } });
+    expect((await call).json().error.details[0].path, brokers).toBe('/destination/password');
+  }
   const bucket = (await create({ kind: 's3', bucket: 'perks', ...aws })).json().data;
   const { secret_access_key: _secret, ...open } = aws;
   const stolen = { kind: 's3', bucket: 'perks', ...open, service_url: 'https://elsewhere.example.com' };
@@ -95,7 +120,7 @@ test('workers of the previous release neither call nor remove an endpoint with a
   const queue = { kind: 'sqs', queue_url: 'https://sqs.eu-central-1.amazonaws.com/1234/orders', ...aws };
   const others = [queue, { kind: 'eventbridge', bus: 'x', ...aws }, { kind: 's3', bucket: 'perks', ...aws }];
   const ids: number[] = [];
-  for (const destination of [{ kind: 'pull' }, nats, ...others])
+  for (const destination of [{ kind: 'pull' }, nats, kafka, ...others])
     ids.push((await create(destination, {}, manager)).json().data.id);
   for (const enabled of [false, true])
     for (const id of ids) await manager.call('PATCH', `/webhook-endpoints/${id}`, { enabled });
@@ -136,6 +161,8 @@ test('private servers, plain text and unusual ports are refused like those of we
   expect(await path({ ...nats, tls: false })).toBe('/destination/address');
   expect(await path({ ...nats, address: 'nats.example.com:25' })).toBe('/destination/address');
   expect(await path({ ...nats, address: 'me:pass@nats.example.com' })).toBe('/destination/address');
+  for (const brokers of ['127.0.0.1', 'kafka.example.com,10.0.0.1:9092', 'kafka.example.com:25', 'a.internal', 'a,,b'])
+    expect(await path({ ...kafka, brokers }), brokers).toBe('/destination/brokers');
   for (const url of ['http://s3.example.com', 'https://192.168.0.1', 'https://localhost:9000'])
     expect(await path({ kind: 's3', bucket: 'perks', ...aws, service_url: url })).toBe('/destination/service_url');
   expect(await path({ kind: 'sqs', queue_url: 'https://[fd00::1]/1/q', ...aws })).toBe('/destination/queue_url');
@@ -148,6 +175,14 @@ test.each([
   [{ ...nats, address: 'nats.example.com/x' }, 'address'],
   [{ ...nats, bucket: 'x' }, 'bucket'],
   [{ ...nats, password: 'päss' }, 'password'],
+  [{ ...kafka, topic: '..' }, 'topic'],
+  [{ ...kafka, topic: 'a/b' }, 'topic'],
+  [{ ...kafka, mechanism: 'GSSAPI' }, 'mechanism'],
+  [{ ...kafka, message_key: 'random' }, 'message_key'],
+  [{ ...kafka, password: undefined }, 'password'],
+  [{ ...kafka, user: undefined }, 'user'],
+  [{ ...kafka, client_id: 'a b' }, 'client_id'],
+  [{ ...kafka, brokers: Array(11).fill('kafka.example.com').join() }, 'brokers'],
   [{ kind: 'pull', address: 'x.example.com' }, 'address'],
   [{ kind: 's3', bucket: 'Perks', ...aws }, 'bucket'],
   [{ kind: 's3', bucket: 'perks', prefix: '../x', ...aws }, 'prefix'],

@@ -23,9 +23,9 @@ const newest = async () => (await endpoints()).at(-1);
 
 test('a new endpoint has a choice of destinations, and each has its own fields', async () => {
   const { body } = await user.get(`${base}/new`);
-  for (const kind of ['http', 'pull', 'nats', 'sqs', 'eventbridge', 's3'])
+  for (const kind of ['http', 'pull', 'nats', 'kafka', 'sqs', 'eventbridge', 's3'])
     expect(body).toContain(`name="destination" value="${kind}"`);
-  for (const name of ['url', 'nats.address', 'sqs.queue_url', 'eventbridge.bus', 's3.bucket'])
+  for (const name of ['url', 'nats.address', 'kafka.brokers', 'sqs.queue_url', 'eventbridge.bus', 's3.bucket'])
     expect(body).toContain(`name="${name}"`);
   // The page of a default endpoint has only the fields of a URL.
   expect((await user.get(`${base}/usp.selection`)).body).not.toContain('name="destination"');
@@ -47,6 +47,37 @@ test('an endpoint of another kind is created, shown without its password, change
   expect(tested.body).toContain('ECONNREFUSED');
   const list = (await user.get(`${base}/all`)).body;
   expect(list).toContain('NATS JetStream <code>127.0.0.1:1/orders.all</code>');
+});
+
+test('a Kafka endpoint is created and changed with its login and the key of its messages', async () => {
+  const kafka = {
+    destination: 'kafka',
+    'kafka.brokers': '127.0.0.1:1, 127.0.0.1:2',
+    'kafka.topic': 'orders',
+    'kafka.user': 'shop',
+    'kafka.mechanism': 'SCRAM-SHA-512',
+    'kafka.message_key': 'publisher',
+  };
+  await user.post(`${base}/new`, { ...settings, ...kafka, 'kafka.password': 'p4ssword-secret' });
+  const { id, destination } = await newest();
+  expect(destination).toEqual({
+    kind: 'kafka',
+    brokers: '127.0.0.1:1,127.0.0.1:2',
+    topic: 'orders',
+    tls: false,
+    user: 'shop',
+    mechanism: 'SCRAM-SHA-512',
+    message_key: 'publisher',
+    password: null,
+  });
+  const page = (await user.get(`${base}/${id}`)).body;
+  expect(page).toContain('value="127.0.0.1:1,127.0.0.1:2"');
+  expect(page).toContain('value="SCRAM-SHA-512" selected');
+  expect(page).not.toContain('p4ssword-secret');
+  const changed = await user.post(`${base}/${id}`, { ...settings, ...kafka, 'kafka.message_key': 'session' });
+  expect(changed.statusCode, changed.body).toBe(303);
+  expect((await newest()).destination).toMatchObject({ message_key: 'session', password: null });
+  expect((await user.post(`${base}/${id}/test`, { ...settings, ...kafka })).body).toContain('ECONNREFUSED');
 });
 
 test('an error is shown at the field of the chosen destination, with all other values', async () => {

@@ -117,7 +117,7 @@ export function prepare(
 ): HttpCall | NotSent {
   try {
     const nowMs = now();
-    const { deliveryId, event, url, method, payload, dev, traceparent } = claimed;
+    const { deliveryId, event, url, method, payload, dev, traceparent, publisherId } = claimed;
     const headers = openHeaders(secretBox, claimed.headers);
     const request = buildRequest({
       deliveryId,
@@ -136,7 +136,7 @@ export function prepare(
       transformed,
     });
     const strictEndpointId = claimed.strictOrder ? claimed.endpointId : null;
-    return { ...request, ...destinationPart({ url, deliveryId, payload, headers, strictEndpointId }) };
+    return { ...request, ...destinationPart({ url, deliveryId, payload, headers, strictEndpointId, publisherId }) };
   } catch (err) {
     return localFailure(err);
   }

@@ -12,6 +12,8 @@ export type DialOptions = {
   ca: string | undefined;
   proxy: HttpProxy | null;
   now: () => number;
+  /** Protocols to offer with ALPN. Defaults to HTTP/1.1. */
+  alpn?: readonly string[] | null;
 };
 
 export type DialEvents = { onTcp: () => void; onReady: (socket: Socket) => void; onError: (error: Error) => void };
@@ -92,14 +94,14 @@ function watchDial(
 const isSecure = ({ protocol }: URL): boolean => protocol === 'https:';
 const portOf = (url: URL): number => Number(url.port || (isSecure(url) ? 443 : 80));
 
-function tlsOptions({ url, ca }: DialOptions): TlsOptions {
+function tlsOptions({ url, ca, alpn = ['http/1.1'] }: DialOptions): TlsOptions {
   const host = hostOf(url);
   const servername = isIP(host) === 0 ? host.replace(/\.$/, '') : undefined;
   return {
     host,
     ...(servername && { servername }),
     ...(ca !== undefined && { ca }),
-    ALPNProtocols: ['http/1.1'],
+    ...(alpn !== null && { ALPNProtocols: [...alpn] }),
     rejectUnauthorized: true,
   };
 }

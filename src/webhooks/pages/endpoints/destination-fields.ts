@@ -1,10 +1,11 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
-import { t } from '../../../platform/i18n/messages.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { card, codeBlock, notice } from '../../../shell/components.ts';
 import type { Fields, FormValues } from '../../../shell/context.ts';
 import { columns, type FormBuilder } from '../../../shell/forms.ts';
 import { type DestinationKind, destinationKinds, kindOf } from '../../destinations/kinds.ts';
 import {
+  choices,
   type DestinationInput,
   destinationView,
   isRequired,
@@ -23,6 +24,9 @@ const kindField = 'destination';
 const placeholders: Readonly<Record<string, string>> = {
   address: 'nats.example.com:4222',
   subject: 'perks.events',
+  brokers: 'kafka-1.example.com:9092, kafka-2.example.com:9092',
+  topic: 'perks-events',
+  client_id: 'perkwire',
   queue_url: 'https://sqs.eu-central-1.amazonaws.com/123456789012/orders',
   region: 'eu-central-1',
   bus: 'default',
@@ -41,19 +45,35 @@ function labelOf(kind: DestinationKind, name: string): string {
   return isRequired(kind, name) ? setting : t('destinations.optional', { setting });
 }
 
+const hints: Readonly<Record<string, MessageKey>> = {
+  service_url: 'destinations.serviceHint',
+  brokers: 'destinations.brokersHint',
+  message_key: 'destinations.messageKeyHint',
+};
+
+function settingField(form: FormBuilder, kind: DestinationKind, name: string): Html {
+  const hint = hints[name];
+  const options = { ...(hint !== undefined && { hint: t(hint) }) };
+  if (name === 'mechanism' || name === 'message_key')
+    return form.select(fieldOf(kind, name), {
+      ...options,
+      label: t('destinations.name', { name }),
+      choices: choices[name].map((value) => ({ value, text: t('destinations.choice', { value }) })),
+    });
+  return form.input(fieldOf(kind, name), {
+    ...options,
+    label: labelOf(kind, name),
+    ...(placeholders[name] !== undefined && { placeholder: placeholders[name] }),
+    autocomplete: 'off',
+    code: true,
+  });
+}
+
 /** Renders the fields of a destination of one kind. `stored` is the endpoint, or null if it is new. */
 function settingFields(form: FormBuilder, kind: DestinationKind, stored: Endpoint | null): Html {
   const inputs = settingsOfKind(kind)
     .filter((name) => name !== 'tls')
-    .map((name) =>
-      form.input(fieldOf(kind, name), {
-        label: labelOf(kind, name),
-        ...(placeholders[name] !== undefined && { placeholder: placeholders[name] }),
-        ...(name === 'service_url' && { hint: t('destinations.serviceHint') }),
-        autocomplete: 'off',
-        code: true,
-      }),
-    );
+    .map((name) => settingField(form, kind, name));
   const set = stored === null ? {} : destinationView(stored);
   const secrets = secretsOfKind(kind).map((name) => {
     const label = t('destinations.name', { name });
@@ -95,7 +115,8 @@ export const chosenKind = (fields: Fields): DestinationKind | 'http' => kindOf(`
 
 /** Returns the form values of an endpoint's destination. Secrets are not included. */
 export function destinationToForm(endpoint: Endpoint | undefined): FormValues {
-  if (endpoint === undefined) return { [kindField]: 'http', [fieldOf('nats', 'tls')]: true };
+  if (endpoint === undefined)
+    return { [kindField]: 'http', [fieldOf('nats', 'tls')]: true, [fieldOf('kafka', 'tls')]: true };
   const kind = kindOf(endpoint.url);
   if (kind === 'http') return {};
   return Object.fromEntries(
