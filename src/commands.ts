@@ -1,5 +1,6 @@
 import { accountCommands } from './accounts/commands.ts';
 import { agentCommands } from './agents/commands.ts';
+import { alertCommands } from './alerts/commands.ts';
 import { audienceCommands } from './audiences/commands.ts';
 import { catalogueCommands } from './catalog-admin/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
@@ -78,6 +79,7 @@ export const commands: readonly Command[] = [
   ...offerCommands,
   ...catalogueCommands,
   ...landingPageCommands,
+  ...alertCommands,
   ...audienceCommands,
   ...sourceCommands,
   ...couponCommands,

@@ -1,10 +1,26 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { type FailedAttempt, readFailedAttempts } from '../webhooks/last-failure.ts';
-import { type Alert, failedAttemptOf } from './kinds.ts';
+import { type Alert, type AlertKind, failedAttemptOf } from './kinds.ts';
+
+/** Message of an alert to one recipient. `channel` is null for an e-mail. */
+export type AlertMessage = {
+  channel: string | null;
+  state: 'sent' | 'failed' | 'waiting';
+  /** Stored reason why the last attempt failed, or null. */
+  error: string | null;
+};
+
+/** Period in which an alert is muted. */
+export type Mute = { until: Date; by: string; note: string };
 
 /** Alert in a user's inbox. `failure` is the attempt that an alert about an endpoint refers to, if still stored. */
-export type InboxAlert = Alert & { isNew: boolean; mutedUntil: Date | null; failure: FailedAttempt | null };
+export type InboxAlert = Alert & {
+  isNew: boolean;
+  mute: Mute | null;
+  failure: FailedAttempt | null;
+  messages: readonly AlertMessage[];
+};
 
 type AlertRow = {
   id: string;
@@ -16,25 +32,47 @@ type AlertRow = {
   ended_at: Date | null;
   is_new: boolean;
   muted_until: Date | null;
+  muted_by: string | null;
+  note: string | null;
+  messages: AlertMessage[];
 };
 
 type Reader = { publisherId: number; userId: number };
 
-/** Maximum number of alerts per page. */
-const shownAlerts = 100;
+type AlertQuery = {
+  /** Only this kind; null: all kinds. */
+  kind: AlertKind | null;
+  /** Only alerts before this one; null: the newest alerts. */
+  beforeId: number | null;
+  limit: number;
+};
 
-/** Lists a publisher's newest alerts, with their unread state for a user. */
-export async function listAlerts(executor: Executor, reader: Reader, nowMs: number): Promise<InboxAlert[]> {
+const messageState = `case when x.sent_at is not null then 'sent' when x.next_attempt_at is not null then 'waiting'
+  when x.error is null then 'sent' else 'failed' end`;
+
+/** Lists a publisher's alerts, newest first, with their unread state for a user and the messages that were sent. */
+export async function listAlerts(
+  executor: Executor,
+  reader: Reader,
+  { kind, beforeId, limit }: AlertQuery,
+  nowMs: number,
+): Promise<InboxAlert[]> {
   const { rows } = await executor.query<AlertRow>({
     name: 'list_alerts',
     text: `select a.id, a.publisher_id, a.kind, a.subject, a.data, a.raised_at, a.ended_at,
-      a.id > coalesce(r.read_until, 0) as is_new, m.until as muted_until
+      a.id > coalesce(r.read_until, 0) as is_new, m.until as muted_until, m.muted_by, m.note,
+      coalesce((
+        select json_agg(json_build_object('channel', case when l.user_id is null then l.name end,
+          'state', ${messageState}, 'error', x.error) order by l.user_id nulls last, l.name)
+        from alert_messages x join alert_rules l on l.id = x.rule_id where x.alert_id = a.id
+      ), '[]') as messages
     from alerts a
     left join alert_readers r on r.publisher_id = a.publisher_id and r.user_id = $2
     left join alert_mutes m
       on (m.publisher_id, m.kind, m.subject) = (a.publisher_id, a.kind, a.subject) and m.until > $3
-    where a.publisher_id = $1 order by a.id desc limit ${shownAlerts}`,
-    values: [reader.publisherId, reader.userId, new Date(nowMs)],
+    where a.publisher_id = $1 and ($4::text is null or a.kind = $4) and ($5::bigint is null or a.id < $5)
+    order by a.id desc limit $6`,
+    values: [reader.publisherId, reader.userId, new Date(nowMs), kind, beforeId, limit],
   });
   const keys = rows.flatMap((row) => failedAttemptOf(row.publisher_id, row.data) ?? []);
   const failureOf = await readFailedAttempts(executor, keys);
@@ -47,7 +85,8 @@ export async function listAlerts(executor: Executor, reader: Reader, nowMs: numb
     raisedAt: row.raised_at,
     endedAt: row.ended_at,
     isNew: row.is_new,
-    mutedUntil: row.muted_until,
+    mute: row.muted_until && { until: row.muted_until, by: row.muted_by ?? '', note: row.note ?? '' },
+    messages: row.messages,
     failure: failureOf(failedAttemptOf(row.publisher_id, row.data)),
   }));
 }
@@ -73,21 +112,48 @@ export async function readAlerts(executor: Executor, { publisherId, userId }: Re
   );
 }
 
+/** Maximum length of the reason for a mute, in characters. */
+export const maxNoteLength = 200;
+
+/** Maximum duration of a mute, in hours. */
+export const maxMuteHours = 90 * 24;
+
+/** Mute of an alert. `by` is the name of the user or API key. */
+type NewMute = { publisherId: number; alertId: number; untilMs: number; by: string; note: string };
+
+/** Number of days for which the alerts of each kind are counted. */
+export const recentDays = 30;
+
 /**
  * Mutes alerts of the same kind and subject until a given time. A time in the past unmutes them.
  * @returns whether the alert exists
  */
 export async function muteAlerts(
   executor: Executor,
-  { publisherId, alertId, untilMs }: { publisherId: number; alertId: number; untilMs: number },
+  { publisherId, alertId, untilMs, by, note }: NewMute,
+  nowMs: number,
 ): Promise<boolean> {
   const { rowCount } = await executor.query(
-    `insert into alert_mutes (publisher_id, kind, subject, until)
-    select publisher_id, kind, subject, $3 from alerts where publisher_id = $1 and id = $2
-    on conflict (publisher_id, kind, subject) do update set until = excluded.until`,
-    [publisherId, alertId, new Date(untilMs)],
+    `insert into alert_mutes (publisher_id, kind, subject, until, muted_by, note, muted_at)
+    select publisher_id, kind, subject, $3, $4, $5, $6 from alerts where publisher_id = $1 and id = $2
+    on conflict (publisher_id, kind, subject) do update
+      set (until, muted_by, note, muted_at) = (excluded.until, excluded.muted_by, excluded.note, excluded.muted_at)`,
+    [publisherId, alertId, new Date(untilMs), by, note, new Date(nowMs)],
   );
   return rowCount === 1;
+}
+
+/** Returns the number of alerts of each kind in the last 30 days. */
+export async function countRecentAlerts(
+  executor: Executor,
+  publisherId: number,
+  nowMs: number,
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await executor.query<{ kind: string; count: number }>(
+    `select kind, count(*)::int as count from alerts where publisher_id = $1 and raised_at > $2 group by kind`,
+    [publisherId, new Date(nowMs - recentDays * dayMs)],
+  );
+  return new Map(rows.map(({ kind, count }) => [kind, count]));
 }
 
 const keptDays = 90;

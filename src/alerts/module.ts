@@ -3,6 +3,7 @@ import type { Budgets } from '../budgets/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { Coupons } from '../coupons/module.ts';
 import type { Learning } from '../learning/module.ts';
+import type { ManagementHttp } from '../management/http.ts';
 import type { Offers } from '../offers/module.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { App } from '../platform/http/app.ts';
@@ -23,10 +24,12 @@ import {
   checkPlacements,
   checkTransformations,
 } from './checks.ts';
+import { alertCommands } from './commands.ts';
 import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
 import type { AlertCheck } from './kinds.ts';
 import { alertPages } from './pages/alerts.ts';
 import { recordOperationalEvents } from './record.ts';
+import { alertRoutes } from './routes.ts';
 import { chatChannelsOf, sendAlertMessages } from './send.ts';
 
 export type Alerts = ReturnType<typeof createAlerts>;
@@ -64,6 +67,9 @@ export function createAlerts({ platform, catalog, webhooks }: AlertsDeps) {
   return {
     name: 'alerts',
     rank: 190,
+    commands: alertCommands,
+    routes: async (app: App, { http }: { http: ManagementHttp }) =>
+      void (await app.register(alertRoutes, { http, ...deps })),
     navigation: [entry],
     countNewAlerts,
     chatChannels: chatChannelsOf(deps),

@@ -60,11 +60,40 @@ export async function recordLasting(
     [kinds],
   );
   const currentKeys = new Set(facts.map(keyOf));
-  const over = rows.filter((alert) => !currentKeys.has(keyOf(alert)) && !stays(alert)).map(({ id }) => id);
-  await executor.query('update alerts set ended_at = $2 where id = any($1::bigint[])', [over, new Date(nowMs)]);
+  const over = rows.filter((alert) => !currentKeys.has(keyOf(alert)) && !stays(alert));
   const open = new Set(rows.map(keyOf));
   const fresh = facts.filter((fact) => !open.has(keyOf(fact)));
+  const endedIds = over.map(({ id }) => id);
+  await executor.query('update alerts set ended_at = $2 where id = any($1::bigint[])', [endedIds, new Date(nowMs)]);
+  // Coupon codes that were low and are now used up are not resolved: the new alert replaces the old one.
+  const isReplaced = (alert: Lasting): boolean =>
+    fresh.some(({ publisherId, subject }) => publisherId === alert.publisherId && subject === alert.subject);
+  await requestEndMessages(executor, over, { isReplaced, nowMs });
   await recordAlerts(executor, fresh, nowMs);
+}
+
+/**
+ * Requests a message about the end of each alert for the recipients of its first message, unless the alert is muted or
+ * replaced. Messages that have not been sent yet are dropped.
+ */
+async function requestEndMessages(
+  executor: Executor,
+  alerts: readonly (Lasting & { id: string })[],
+  { isReplaced, nowMs }: { isReplaced: (alert: Lasting) => boolean; nowMs: number },
+): Promise<void> {
+  if (alerts.length === 0) return;
+  const ids = alerts.map(({ id }) => id);
+  await executor.query('delete from alert_messages where alert_id = any($1::bigint[]) and attempts = 0', [ids]);
+  const resolvedIds = alerts.filter((alert) => !isReplaced(alert)).map(({ id }) => id);
+  await executor.query(
+    `update alert_messages m set about_end = true, attempts = 0, next_attempt_at = $2, sent_at = null
+    from alerts a where a.id = any($1::bigint[]) and m.alert_id = a.id and m.sent_at is not null
+      and not exists (
+        select from alert_mutes u
+        where (u.publisher_id, u.kind, u.subject) = (a.publisher_id, a.kind, a.subject) and u.until > $2
+      )`,
+    [resolvedIds, new Date(nowMs)],
+  );
 }
 
 /** Creates the event handler that records alerts for operational events, in the transaction that sends the events. */

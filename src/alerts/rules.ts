@@ -98,15 +98,16 @@ type NewChannel = { publisherId: number; name: string; urlSealed: Buffer; kinds:
 
 /**
  * Adds a channel.
- * @returns false if the publisher already has the maximum number of channels
+ * @returns its ID, or null if the publisher already has the maximum number of channels
  */
-export async function addChannel(executor: Executor, channel: NewChannel, nowMs: number): Promise<boolean> {
-  const { rowCount } = await executor.query(
+export async function addChannel(executor: Executor, channel: NewChannel, nowMs: number): Promise<number | null> {
+  const { rows } = await executor.query<{ id: number }>(
     `insert into alert_rules (publisher_id, name, url_sealed, kinds, created_at) select $1, $2, $3, $4, $5
-    where (select count(*) from alert_rules where publisher_id = $1 and user_id is null) < ${maxChannels}`,
+    where (select count(*) from alert_rules where publisher_id = $1 and user_id is null) < ${maxChannels}
+    returning id`,
     [channel.publisherId, channel.name, channel.urlSealed, channel.kinds, new Date(nowMs)],
   );
-  return rowCount === 1;
+  return rows[0]?.id ?? null;
 }
 
 /**

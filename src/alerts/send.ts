@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import { mayOpen } from '../accounts/memberships.ts';
-import type { Executor } from '../platform/db/pool.ts';
 import { isReaderLanguage } from '../platform/i18n/languages.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { inLanguage } from '../platform/i18n/reader.ts';
@@ -8,6 +7,7 @@ import type { Mailer } from '../platform/mailer.ts';
 import { type Problem, problem, storedProblem } from '../platform/problem.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { ChatChannels } from '../reports/chat-channels.ts';
+import { momentText } from '../shell/format.ts';
 import { type FailedAttempt, readFailedAttempts } from '../webhooks/last-failure.ts';
 import type { Sender } from '../webhooks/sender.ts';
 import { type AlertText, describe } from './describe.ts';
@@ -36,6 +36,9 @@ type Due = {
   alert_id: string;
   rule_id: number;
   attempts: number;
+  /** Whether the message says that the alert has ended. */
+  about_end: boolean;
+  ended_at: Date | null;
   publisher_id: number;
   publisher: string;
   time_zone: string;
@@ -58,9 +61,9 @@ with due as (
   update alert_messages m set attempts = m.attempts + 1,
     next_attempt_at = $1::timestamptz + make_interval(mins => (2 ^ (m.attempts + 1))::int)
   from due where (m.alert_id, m.rule_id) = (due.alert_id, due.rule_id)
-  returning m.alert_id, m.rule_id, m.attempts
+  returning m.alert_id, m.rule_id, m.attempts, m.about_end
 )
-select t.*, a.kind, a.data, a.publisher_id, p.name as publisher, p.time_zone, r.url_sealed, u.email, u.language
+select t.*, a.kind, a.data, a.ended_at, a.publisher_id, p.name as publisher, p.time_zone, r.url_sealed, u.email, u.language
 from taken t join alerts a on a.id = t.alert_id join alert_rules r on r.id = t.rule_id
 join publishers p on p.id = a.publisher_id
 left join users u on u.id = r.user_id and ${mayOpen('u.id', 'a.publisher_id')}`;
@@ -79,22 +82,23 @@ export async function sendAlertMessages(deps: SendDeps): Promise<number> {
   await Promise.all(
     rows.map(async (message) => {
       const error = await sendOne(deps, { ...message, failure: failureOf(keyOf(message)) });
-      await settle(deps.pool, message, error);
+      await settle(deps, message, error);
     }),
   );
   return rows.length;
 }
 
 const settle = async (
-  executor: Executor,
+  { pool, now }: Pick<SendDeps, 'pool' | 'now'>,
   { alert_id, rule_id, attempts }: Due,
   error: Problem | null,
 ): Promise<void> => {
   const isDone = error === null || attempts >= maxAttempts;
-  await executor.query(
-    `update alert_messages set error = $3, next_attempt_at = case when $4 then null else next_attempt_at end
+  await pool.query(
+    `update alert_messages set error = $3, next_attempt_at = case when $4 then null else next_attempt_at end,
+      sent_at = $6
     where alert_id = $1 and rule_id = $2 and attempts = $5`,
-    [alert_id, rule_id, error && storedProblem(error), isDone, attempts],
+    [alert_id, rule_id, error && storedProblem(error), isDone, attempts, error === null ? new Date(now()) : null],
   );
 };
 
@@ -109,7 +113,7 @@ async function sendOne(
   const pages = `${config.publicUrl}/dashboard/p/${message.publisher_id}`;
   const written = <T>(write: (alert: AlertText, links: Links) => T): T =>
     inLanguage(isReaderLanguage(message.language) ? message.language : null, () => {
-      const alert = describe(message, message.time_zone);
+      const alert = textOf(message);
       const links = { page: `${pages}${alert.path}`, inbox: `${pages}/alerts` };
       return write(alert, alert.fix === undefined ? links : { ...links, fix: `${pages}${alert.fix.path}` });
     });
@@ -133,6 +137,16 @@ async function sendOne(
     () => null,
     () => problem('mailRefused'),
   );
+}
+
+/** Returns the text of a message. A message about the end of an alert needs no advice. */
+function textOf(message: Due & { failure: FailedAttempt | null }): AlertText {
+  const { about_end: isEnd, ended_at: endedAt, time_zone: timeZone } = message;
+  const alert = describe(message, timeZone);
+  if (!isEnd || endedAt === null) return alert;
+  const { title, path } = alert;
+  const time = `${momentText({ timeZone }, endedAt)} (${timeZone})`;
+  return { title: t('alerts.resolved', { title }), reason: t('alerts.resolvedReason', { time }), path };
 }
 
 /** Escapes text for Slack markup, so that names cannot mention users or disguise links. */

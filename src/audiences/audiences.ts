@@ -6,6 +6,7 @@ import { patternProblem } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { AppError, type ErrorDetail, notFound } from '../platform/errors.ts';
 import { noun, type Problem, problem } from '../platform/problem.ts';
+import { findUses } from './members/uses.ts';
 import { checkRule, type Rule, ruleSchema } from './rules/rule.ts';
 
 /** Maximum number of audiences per publisher. */
@@ -97,18 +98,8 @@ async function checkIncluded({ audience }: Rule, key: string, work: Work): Promi
  * Rejects the removal of an audience that is in use.
  * @throws AppError in_use if a campaign or a rule uses the audience
  */
-async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promise<void> {
-  const { rows } = await executor.query<{ campaign: string | null; audience: string | null }>(
-    `select name as campaign, null as audience from campaigns
-    where publisher_id = $1 and deleted_at is null and (
-      rules -> 'targeting' -> 'audiences' -> 'include' ? $2 or rules -> 'targeting' -> 'audiences' -> 'exclude' ? $2
-    )
-    union all
-    select null, key from audiences
-    where publisher_id = $1 and rule ->> 'audience' = $2 limit 1`,
-    [publisherId, key],
-  );
-  const [used] = rows;
+async function refuseIfUsed(work: Work, key: string): Promise<void> {
+  const [used] = await findUses(work, key);
   if (used !== undefined)
     throw new AppError('in_use', {
       message: problem('inUse', { noun: noun('audience') }),
@@ -116,9 +107,9 @@ async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promi
         {
           path: '/key',
           message:
-            used.campaign === null
-              ? problem('usedByAudience', { key: used.audience ?? '' })
-              : problem('usedByCampaign', { name: used.campaign }),
+            used.kind === 'audience'
+              ? problem('usedByAudience', { key: used.key })
+              : problem('usedByCampaign', { name: used.name }),
         },
       ],
     });
@@ -145,9 +136,9 @@ export async function findAudience(
   { executor, publisherId }: Work,
   key: string,
   lock: Lock = '',
-): Promise<{ id: number; hasRule: boolean }> {
-  const { rows } = await executor.query<{ id: number; hasRule: boolean }>(
-    `select id, rule is not null as "hasRule" from audiences where publisher_id = $1 and key = $2 ${lock}`,
+): Promise<{ id: number; key: string; hasRule: boolean }> {
+  const { rows } = await executor.query<{ id: number; key: string; hasRule: boolean }>(
+    `select id, key, rule is not null as "hasRule" from audiences where publisher_id = $1 and key = $2 ${lock}`,
     [publisherId, key.includes('\0') ? '' : normaliseName(key)],
   );
   const [row] = rows;

@@ -16,11 +16,14 @@ import { audiences } from './audiences.ts';
 import { audienceCommands } from './commands.ts';
 import { deleteOldImports } from './import/imports.ts';
 import { importRoutes } from './import/routes.ts';
+import { insightRoutes } from './members/insight-routes.ts';
 import { deleteEndedMembers, deleteOrphanedMembers, noteGrowth } from './members/members.ts';
 import { memberRoutes } from './members/routes.ts';
 import { trafficRoutes } from './members/traffic.ts';
 import { audiencePages } from './pages/audiences.ts';
+import { estimateRule } from './rules/estimate.ts';
 import { deleteOldFacts, followRules } from './rules/follow.ts';
+import type { Rule } from './rules/rule.ts';
 import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes, exportMemberships } from './user-data.ts';
 
 export type Audiences = ReturnType<typeof createAudiences>;
@@ -32,6 +35,9 @@ export function createAudiences({ platform }: AudiencesDeps) {
   const { config, pool, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const importDeps = { userKeys, pool, url: platform.databaseUrl, now, alone: createAlone('importJob') };
+  const alone = createAlone('audienceEstimate');
+  const estimate = (publisherId: number, rule: Rule) =>
+    alone(publisherId, () => estimateRule(pool, publisherId, rule, now()));
   return {
     name: 'audiences',
     rank: 40,
@@ -48,11 +54,12 @@ export function createAudiences({ platform }: AudiencesDeps) {
       await app.register(audienceRoutes(http, ['list', 'create', 'get', 'update']));
       await app.register(memberRoutes, { http, userKeys });
       await app.register(trafficRoutes, { http, userKeys });
+      await app.register(insightRoutes, { http, userKeys, estimate });
       await app.register(importRoutes, { http, ...importDeps });
       await app.register(audienceRoutes(http, ['remove']));
     },
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
-      audiencePages(app, { ...shell, importDeps, management }),
+      audiencePages(app, { ...shell, importDeps, estimate, management }),
     jobs: () => jobsOf({ pool, url: platform.databaseUrl, now }),
   };
 }

@@ -13,6 +13,18 @@ export type Comparison =
 
 export type Condition = { all: Condition[] } | { any: Condition[] } | Comparison;
 
+/** Returns all comparisons in a condition tree. */
+export function comparisonsIn(condition: Condition): Comparison[] {
+  if ('all' in condition) return condition.all.flatMap(comparisonsIn);
+  return 'any' in condition ? condition.any.flatMap(comparisonsIn) : [condition];
+}
+
+/** Returns the parts of a condition that must all be met. */
+export const requiredParts = (condition: Condition | undefined): readonly Condition[] => {
+  if (condition === undefined) return [];
+  return 'all' in condition ? condition.all : [condition];
+};
+
 const maxDepth = 5;
 const maxComparisons = 100;
 const maxValues = 500;

@@ -1,6 +1,6 @@
 import type { Command } from '../command-line/command.ts';
 
-/** Command-line commands that forecast campaigns. */
+/** Command-line commands that forecast campaigns and check their targeting. */
 export const forecastCommands: readonly Command[] = [
   {
     name: 'forecast',
@@ -10,5 +10,14 @@ export const forecastCommands: readonly Command[] = [
     callsService: true,
     examples: ['forecast 12', 'forecast draft.json --json'],
     load: async () => (await import('./commands/forecast.ts')).forecast,
+  },
+  {
+    name: 'targeting',
+    args: 'CAMPAIGN_ID|FILE',
+    about: 'Shows how many recent sessions each condition of a campaign excludes, or of a draft from a JSON file',
+    options: {},
+    callsService: true,
+    examples: ['targeting 12', 'targeting draft.json --json'],
+    load: async () => (await import('./commands/targeting.ts')).targeting,
   },
 ];

@@ -20,6 +20,7 @@ import { forecastCard, forecastPages, forecastPanel } from './pages/forecast.ts'
 import { applyForecastRetention, closeForecasts, digestOf, findOpen, storeForecast } from './record.ts';
 import { forecastRoutes } from './routes.ts';
 import { createForecastService } from './service.ts';
+import { targetingRoutes } from './targeting-routes.ts';
 
 type ForecastsDeps = {
   platform: Platform;
@@ -35,7 +36,7 @@ type ForecastsDeps = {
 const maxPerRun = 5;
 
 /** Creates the forecasts module: forecasts of campaigns, and their comparison with actual results. */
-export function createForecasts({ platform, catalog, catalogAdmin, learning }: ForecastsDeps) {
+export function createForecasts({ platform, catalog, catalogAdmin, learning, offers }: ForecastsDeps) {
   const { pool, dbHealth, logger, now } = platform.deps;
   const { store, management } = catalog;
   const { campaigns } = catalogAdmin.kinds;
@@ -100,8 +101,11 @@ export function createForecasts({ platform, catalog, catalogAdmin, learning }: F
     commands: forecastCommands,
     extensions,
     retention: applyForecastRetention,
-    routes: async (app: App, { http }: { http: ManagementHttp }) =>
-      void (await app.register(forecastRoutes, { http, forecasts, campaigns })),
+    routes: async (app: App, { http }: { http: ManagementHttp }) => {
+      await app.register(forecastRoutes, { http, forecasts, campaigns });
+      const { checkTargeting } = offers;
+      await app.register(targetingRoutes, { http, campaigns, catalog: store, checkTargeting, now });
+    },
     pages: (app: App, shell: Shell, contributions: { management: ManagementClient }) =>
       forecastPages(app, { ...shell, ...deps, management: contributions.management }),
     jobs: (): readonly Job[] => [job],

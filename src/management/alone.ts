@@ -1,7 +1,7 @@
 import { AppError } from '../platform/errors.ts';
 import { problem } from '../platform/problem.ts';
 
-type Job = 'catalogueJob' | 'blockRuleJob' | 'importJob' | 'userExportJob' | 'forecastJob';
+type Job = 'catalogueJob' | 'blockRuleJob' | 'importJob' | 'audienceEstimate' | 'userExportJob' | 'forecastJob';
 
 export type Alone = <T>(publisherId: number, work: () => Promise<T>) => Promise<T>;
 

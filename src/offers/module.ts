@@ -10,9 +10,11 @@ import { noControls } from '../catalog/controls.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { Card, PageExtensions } from '../catalog/pages.ts';
 import type { CatalogStore } from '../catalog/store.ts';
+import type { Publisher } from '../catalog/types.ts';
 import type { Config } from '../config.ts';
 import type { Coupons } from '../coupons/module.ts';
 import { indexOf } from '../decision/decide.ts';
+import type { CampaignDraft } from '../decision/draft-eligibility.ts';
 import type { Experiments } from '../experiments/module.ts';
 import type { Learning } from '../learning/module.ts';
 import type { ModelSource } from '../learning/source.ts';
@@ -50,7 +52,7 @@ import { apiLogPages } from './pages/api-log/api-log.ts';
 import { budgetsCard, goalCard } from './pages/campaigns/budgets.ts';
 import { createReach } from './pages/campaigns/estimate.ts';
 import { outcomesCard } from './pages/campaigns/outcomes.ts';
-import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
+import { createRecentSessions, createSeenValues, sampledDays } from './pages/campaigns/recent-sessions.ts';
 import { livePages } from './pages/live/live.ts';
 import { whyPages } from './pages/why/why.ts';
 import { createApiLog } from './request-log/api-log.ts';
@@ -60,6 +62,7 @@ import { createOfferObserver, isManagement, recordCalls } from './request-log/re
 import { createRequestLog } from './request-log/request-log.ts';
 import { liveCallRoutes } from './request-log/routes.ts';
 import { applyOfferRetention } from './retention.ts';
+import { checkTargeting, type TargetingCheck } from './targeting/check.ts';
 
 export type Offers = ReturnType<typeof createOffers>;
 
@@ -216,7 +219,7 @@ function catalogueParts({ pool, dbHealth, config, now, catalog, model }: Catalog
     failFast(() => bookedByCurrency(pool, { publisherId: id, sinceMs: now() - days * dayMs }));
   const extensions: Partial<PageExtensions> = {
     campaignCards: [campaignCard],
-    reach: createReach(recent),
+    reach: createReach(recent, now),
     controlsEffects: {
       cost: ({ id, controls }) =>
         alone(id, async () => {
@@ -237,7 +240,15 @@ function catalogueParts({ pool, dbHealth, config, now, catalog, model }: Catalog
         .slice(0, count)
         .map(({ offer }) => untrackedView({ publisher, offer, publicUrl: config.publicUrl })),
   };
-  return { extensions, rowAdditions: { campaigns: campaignAdditions({ catalog, model, recent }) } };
+  return {
+    extensions,
+    rowAdditions: { campaigns: campaignAdditions({ catalog, model, recent }) },
+    /** Checks which sessions of the last 7 days match a draft campaign. */
+    checkTargeting: async (publisher: Publisher, draft: CampaignDraft): Promise<TargetingCheck & { days: number }> => {
+      const check = await checkTargeting(await recent(publisher.id), draft, publisher);
+      return { ...check, days: sampledDays };
+    },
+  };
 }
 
 const permissions: readonly PermissionEntry[] = [

@@ -114,8 +114,10 @@ test('alerts the right person once when an endpoint fails', async () => {
   expect(await alert.getByRole('link', { name: 'View request and response' }).getAttribute('href')).toContain(
     `${pages}/deliveries/`,
   );
-  await alert.getByRole('button', { name: 'Mute for 7 days' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Mute for 7 days' }).click();
+  await alert.getByText('Notified: 1 e-mail, #checkout.').waitFor();
+  await alert.getByText('Mute', { exact: true }).click();
+  await alert.getByLabel('Reason').fill('Maintenance of the shop');
+  await alert.getByRole('button', { name: 'Mute alert' }).click();
   await page.getByText('Alert muted for 7 days.').waitFor();
   await page.getByRole('button', { name: 'Mark all as read' }).click();
   await page.getByText('No new alerts.').waitFor();

@@ -70,3 +70,19 @@ test('sets the mapping of Segment events from a file, shows it, and lists events
   await writeFile(file, 'no JSON');
   expect((await runCommand(['sources', 'set', file], env)).code).toBe(3);
 });
+
+test('estimates a rule, checks a user, and shows the overlap and uses of an audience', async () => {
+  const file = join(folder, 'rule.json');
+  await writeFile(file, '{"event":"click","within_days":30}');
+  const estimated = await runCommand(['audiences', 'estimate', file], env);
+  expect(estimated.out).toContain('0 users would be members now.\n  at least 1 times: 0\n');
+  for (const key of ['one', 'two']) await runCommand(['audiences', 'create', key], env);
+  await runCommand(['audiences', 'add', 'one', 'u1', 'u2'], env);
+  await runCommand(['audiences', 'add', 'two', 'u2'], env);
+  expect((await runCommand(['audiences', 'check', 'one', 'u1'], env)).out).toBe('The user is a member.\n');
+  expect((await runCommand(['audiences', 'check', 'two', 'u1'], env)).out).toBe('The user is not a member.\n');
+  expect((await runCommand(['audiences', 'overlap', 'one', 'two'], env)).out).toBe(
+    '1 user in both: of 2 in one, of 1 in two.\n',
+  );
+  expect((await runCommand(['audiences', 'uses', 'one'], env)).err).toBe('Nothing uses the audience.\n');
+});

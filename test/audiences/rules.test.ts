@@ -75,6 +75,76 @@ test('a user who saw an offer often enough is in the audience at the next fetch,
   expect(await countOffers()).toEqual([1, 1, 1]);
 });
 
+test('an estimate counts the users that a rule would select, before and after they are members', async () => {
+  for (const [user, times] of [
+    ['u1', 3],
+    ['u2', 1],
+  ] as const)
+    for (let time = 0; time < times; time++) {
+      const { offers } = await fetched({ pub_user_id: user });
+      await hit(offers[0]?.pixel ?? '');
+    }
+  const rule = { event: 'impression', times: 2, within_days: 3, campaign_id: ids.campaign };
+  const estimate = async (changes: object = {}) =>
+    (await me.call('POST', '/audiences/estimate', { rule: { ...rule, ...changes } })).body.data;
+  expect(await estimate()).toEqual({
+    users: 1,
+    by_times: [
+      { times: 1, users: 2 },
+      { times: 2, users: 1 },
+      { times: 3, users: 1 },
+      { times: 5, users: 0 },
+      { times: 10, users: 0 },
+    ],
+  });
+  expect(await estimate({ times: 1 })).toMatchObject({ users: 2 });
+  expect(await estimate({ event: 'click' })).toMatchObject({ users: 0 });
+  expect(await estimate({ campaign_id: 999_999 })).toMatchObject({ users: 0 });
+  const stranger = await t.caller(await t.addPublisher());
+  const foreign = await stranger.call('POST', '/audiences/estimate', { rule });
+  expect(foreign.body.data).toMatchObject({ users: 0 });
+  expect((await me.call('POST', '/audiences/estimate', { rule: { event: 'bought', within_days: 1 } })).status).toBe(
+    400,
+  );
+
+  await me.call('POST', '/audiences', { key: 'seen', name: 'Seen', rule });
+  await followAll();
+  const check = async (body: object) => (await me.call('POST', '/audiences/seen/members/check', body)).body.data;
+  const member = await check({ id: 'u1' });
+  expect([member.is_member, (member.events as string[]).length]).toEqual([true, 3]);
+  expect(Date.parse(String(member.expires_at))).toBeGreaterThan(clock.ms);
+  expect(await check({ id: 'u2' })).toMatchObject({ is_member: false, expires_at: null, events: [expect.any(String)] });
+  expect((await me.call('POST', '/audiences/seen/members/check', {})).status).toBe(400);
+  expect((await me.call('POST', '/audiences/seen/members/check', { id: 'a@mail.example' })).status).toBe(400);
+  expect((await me.call('POST', '/audiences/seen/members/check', { sha256_email: 'x' })).status).toBe(400);
+
+  await me.call('POST', '/audiences', { key: 'list', name: 'List' });
+  const hash = 'a'.repeat(64);
+  await me.call('PUT', '/audiences/list/members', { ids: ['u9'], sha256_emails: [hash] });
+  const mailed = await me.call('POST', '/audiences/list/members/check', { sha256_email: hash });
+  expect(mailed.body.data).toMatchObject({ is_member: true, expires_at: null });
+  const overlap = await me.call('GET', '/audiences/seen/overlap?with=list');
+  expect(overlap.body.data).toEqual({ users: 0, size: 1, other_size: 2 });
+  expect((await me.call('GET', '/audiences/seen/overlap?with=missing')).status).toBe(404);
+});
+
+test('the uses of an audience are listed, and while there are any, it cannot be removed', async () => {
+  await me.call('POST', '/audiences', { key: 'vips', name: 'VIPs' });
+  const rule = { event: 'click', within_days: 7, audience: 'vips' };
+  await me.call('POST', '/audiences', { key: 'active-vips', name: 'Active VIPs', rule });
+  await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: { targeting: { audiences: { exclude: ['vips'] } } } });
+  const uses = async () => (await me.call('GET', '/audiences/vips/uses')).body.data;
+  expect(await uses()).toEqual([
+    { kind: 'campaign', id: ids.campaign, name: expect.any(String), active: true, side: 'exclude' },
+    { kind: 'audience', key: 'active-vips', name: 'Active VIPs' },
+  ]);
+  expect((await me.call('DELETE', '/audiences/vips')).status).toBe(409);
+  await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: {} });
+  await me.call('DELETE', '/audiences/active-vips');
+  expect(await uses()).toEqual([]);
+  expect((await me.call('DELETE', '/audiences/vips')).status).toBeLessThan(300);
+});
+
 test('manual members, lists turned into rules, and unknown events are rejected for rule audiences', async () => {
   const rule = { event: 'click', within_days: 7 };
   await me.call('POST', '/audiences', { key: 'clicked', name: 'Clicked', rule });

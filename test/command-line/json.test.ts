@@ -31,6 +31,15 @@ beforeAll(async () => {
     payload: { url: 'http://127.0.0.1:9/', events: ['usp.selection'] },
   });
   endpoint = String(created.json().data.id);
+  await t.pool.query(
+    `insert into alerts (publisher_id, kind, subject, cause, data, raised_at)
+    values ($1, 'campaign.ended', '1', '', jsonb_build_object('name', 'Box', 'ended_at', now()), now())`,
+    [t.publisher.id],
+  );
+  await t.pool.query(
+    `insert into alert_rules (publisher_id, name, url_sealed, kinds, created_at) values ($1, '#shop', '', '{}', now())`,
+    [t.publisher.id],
+  );
   folder = await mkdtemp(join(tmpdir(), 'perkwire-json-'));
   env.DATA_FILES_URL = join(folder, 'data');
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
@@ -49,6 +58,7 @@ const files = {
   'source.json': '{}',
   'body.jsonata': '{ "user": body.pub_user_id }',
   'headers.jsonata': '{ "x-event": $event }',
+  'audience-rule.json': '{"event":"click","within_days":30}',
   'offer.json': '{"title":"A new title"}',
   'arms.json': '{"name":"Two offers"}',
   'experiment.json': JSON.stringify({
@@ -72,6 +82,8 @@ const calls: Record<string, string> = {
   'controls set': '1 FOLDER/rules.json',
   'controls show': '1',
   'controls cost': '1',
+  'controls blocked': '1',
+  'controls test': '1 --category Shoes',
   'campaigns list': '',
   'rates set': '1 FOLDER/rates.json',
   'rates import': '1 FOLDER/rates.csv --base USD',
@@ -82,14 +94,23 @@ const calls: Record<string, string> = {
   resume: 'offer 1',
   explain: '--placement checkout',
   forecast: '1',
+  targeting: '1',
   story: 'SESSION',
   'reports reach': '',
   'landing-pages': '',
+  'alerts list': '',
+  'alerts mute': '1 --hours 4 --note Maintenance',
+  'alerts unmute': '1',
+  'alerts channels': '',
   'audiences create': 'people',
   'audiences import': 'people FOLDER/users.csv',
   'audiences add': 'people u3',
   'audiences remove': 'people u3',
   'audiences list': '',
+  'audiences estimate': 'FOLDER/audience-rule.json',
+  'audiences check': 'people u1',
+  'audiences overlap': 'people people',
+  'audiences uses': 'people',
   'sources set': 'FOLDER/source.json',
   'sources show': '',
   'coupons add': '1 FOLDER/codes.csv',
@@ -155,6 +176,7 @@ const testedElsewhere = {
   'logs tail': 'test/offers/request-log/stream.test.ts',
   'catalogue diff': 'test/command-line/command-line.test.ts',
   'privacy erase': 'test/privacy/pages/desk.test.ts',
+  'alerts test': 'test/alerts/routes.test.ts',
 };
 
 /** Commands that print one line per row, and whose list is empty here. */

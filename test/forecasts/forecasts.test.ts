@@ -113,6 +113,139 @@ test('the same draft gets the same forecast', async () => {
   expect(await forecastOf(body)).toEqual(await forecastOf(body));
 });
 
+test('a targeting check says how many sessions each condition excludes, and how many only it excludes', async () => {
+  const rules = {
+    targeting: { countries: { include: ['DE'] }, placements: { include: ['thanks'] } },
+    conditions: { all: [{ key: 'cart_total', op: 'gt', value: 50 }] },
+  };
+  const reply = await me.call('POST', '/campaigns/targeting', { rules });
+  const { data, warnings } = reply.body;
+  const all = days * perDay;
+  expect([reply.status, data.sessions, data.matching, data.is_sampled, warnings]).toEqual([200, all, 0, false, []]);
+  expect(data.conditions).toEqual([
+    { rule: 'targeting', key: 'placements', text: 'Placements: thanks', excluded: all, only: 0 },
+    { rule: 'conditions', key: '0', text: 'cart_total is above 50', excluded: all, only: 0 },
+    { rule: 'targeting', key: 'countries', text: 'Countries: Germany', excluded: all / 3, only: 0 },
+  ]);
+  expect(data.unseen).toEqual([{ kind: 'attribute', key: 'cart_total' }]);
+  type Example = { country: string; unmet: object[] };
+  const examples = (data.examples as Example[]).map(({ country, unmet }) => [country, unmet.length]);
+  expect(examples).toEqual(Array.from({ length: 3 }, () => ['DE', 2]));
+  const open = await me.call('POST', '/campaigns/targeting', {
+    rules: { targeting: { countries: { include: ['DE'] } } },
+  });
+  expect(open.body.data).toMatchObject({ matching: (all * 2) / 3, conditions: [{ excluded: all / 3, only: all / 3 }] });
+  expect((open.body.data.examples as Example[]).filter(({ unmet }) => unmet.length === 0)).toHaveLength(3);
+});
+
+test('a targeting check warns about conditions that no value meets, and rejects invalid rules', async () => {
+  const key = 'plan';
+  const contrary = [
+    [
+      { op: 'equals', value: 'gold' },
+      { op: 'equals', value: 'silver' },
+    ],
+    [
+      { op: 'in', value: ['gold'] },
+      { op: 'not_in', value: ['gold'] },
+    ],
+    [
+      { op: 'gt', value: 50 },
+      { op: 'lte', value: 50 },
+    ],
+    [
+      { op: 'gte', value: 50 },
+      { op: 'lt', value: 50 },
+    ],
+    [{ op: 'not_exists' }, { op: 'prefix', value: 'g' }],
+    [
+      { op: 'prefix', value: 'go' },
+      { op: 'prefix', value: 'si' },
+    ],
+  ];
+  const fitting = [
+    [
+      { op: 'equals', value: '60' },
+      { op: 'gt', value: 50 },
+    ],
+    [
+      { op: 'gte', value: 50 },
+      { op: 'lte', value: 50 },
+    ],
+    [{ op: 'not_exists' }, { op: 'not_equals', value: 'gold' }],
+    [
+      { op: 'prefix', value: 'go' },
+      { op: 'prefix', value: 'gold' },
+    ],
+  ];
+  const warningsOf = async (pair: object[]) => {
+    const conditions = { all: pair.map((part) => ({ key, ...part })) };
+    return (await me.call('POST', '/campaigns/targeting', { rules: { conditions } })).body.warnings;
+  };
+  for (const pair of contrary)
+    expect([pair, await warningsOf(pair)]).toEqual([
+      pair,
+      [
+        {
+          path: '/rules/conditions',
+          message: 'No value of plan can meet all conditions on it, so the campaign is never shown.',
+        },
+      ],
+    ]);
+  for (const pair of fitting) expect([pair, await warningsOf(pair)]).toEqual([pair, []]);
+  const wrong = await me.call('POST', '/campaigns/targeting', {
+    rules: { targeting: { countries: { include: ['XX'] } } },
+  });
+  expect([wrong.status, JSON.stringify(wrong.body)]).toEqual([
+    400,
+    expect.stringContaining('/rules/targeting/countries/include/0'),
+  ]);
+});
+
+test('a lifetime budget that the daily budget cannot use up by the end gets a warning', async () => {
+  const rules = (perDay: number) => ({
+    schedule: { end_at: new Date(nowMs + 9.5 * dayMs).toISOString() },
+    total_caps: [
+      { metric: 'budget', per: 'lifetime', limit: 1000 },
+      { metric: 'budget', per: 'day', limit: perDay },
+    ],
+  });
+  const { warnings } = (await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: rules(50) })).body;
+  expect(warnings).toEqual([
+    {
+      path: '/rules/total_caps/0/limit',
+      message: 'The limit of 1000 cannot be reached: the smaller caps allow at most 550 until the end.',
+    },
+  ]);
+  expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: rules(200) })).body.warnings).toEqual([]);
+  await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: {} });
+});
+
+test('the section for targeting shows the effect of each condition, and can copy another campaign', async () => {
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/campaigns`;
+  const rules = { targeting: { countries: { include: ['AT'] } } };
+  const other = { advertiser_id: ids.advertiser, name: 'Source', landing_url: 'https://shop.example/', rules };
+  const source = (await me.call('POST', '/campaigns', other)).body.data;
+  const estimate = await admin.post(`${page}/estimate?edit=targeting`, {
+    _stored: '{}',
+    'rules.targeting.countries.include': 'AT',
+  });
+  expect(estimate.body).toContain('Countries: Austria');
+  expect(estimate.body).toMatch(/<td class="numeric"><span title="80">66\.7%/);
+  const incomplete = await admin.post(`${page}/estimate?edit=targeting`, {
+    _stored: '{}',
+    'rules.targeting.countries.include': 'XX',
+  });
+  expect(incomplete.body).toContain('XX is not a country code');
+  const copied = await admin.get(`${page}/${ids.campaign}?edit=targeting&copy=${source.id}`);
+  expect(copied.body).toContain('The values of Source are filled in.');
+  expect(copied.body).toMatch(/name="rules\.targeting\.countries\.include"[^>]*value="AT"/);
+  const stored = (await me.call('GET', `/campaigns/${ids.campaign}`)).body.data;
+  expect(stored.rules).toEqual({});
+  expect((await admin.get(`${page}/${ids.campaign}?edit=targeting&copy=999999`)).statusCode).toBe(200);
+});
+
 test('a second forecast of a publisher waits for the first one to end', async () => {
   const bodies = [1, 2].map((weight) => draft({ weight }));
   const replies = await Promise.all(bodies.map((body) => me.call('POST', '/campaigns/forecast', body)));

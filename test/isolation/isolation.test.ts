@@ -39,6 +39,7 @@ const ownOnly = new Set([
   'post /manage/v1/advertisers',
   'post /manage/v1/campaigns',
   'post /manage/v1/campaigns/forecast',
+  'post /manage/v1/campaigns/targeting',
   'post /manage/v1/offers',
   'post /manage/v1/creatives',
   'post /manage/v1/translations',
@@ -49,7 +50,9 @@ const ownOnly = new Set([
   'post /manage/v1/deliveries/replay',
   'post /manage/v1/explain',
   'post /manage/v1/users',
+  'post /manage/v1/alert-channels',
   'post /manage/v1/audiences',
+  'post /manage/v1/audiences/estimate',
   'post /manage/v1/experiments',
   'post /manage/v1/outcomes',
   'put /manage/v1/exchange-rates',
@@ -128,6 +131,7 @@ const query = (path: string, { user, ids }: Tenant): string => {
 /** Returns a body that would pass every other check: the row as its owner sees it. */
 async function bodyFor(method: string, path: string, owner: Tenant): Promise<object | string | undefined> {
   if (path.endsWith('/members')) return { ids: ['somebody'] };
+  if (method === 'patch' && path.includes('/alert-channels/')) return { kinds: [] };
   if (path.endsWith('/import')) return 'pub_user_id\nsomebody\n';
   if (method === 'get' || method === 'delete') return undefined;
   if (path.endsWith('/session/{session_id}.json'))

@@ -139,6 +139,15 @@ export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
     values ($1, $2, gen_random_uuid(), gen_random_uuid(), '', 'failed', now(), now())`,
     [message, publisherId],
   );
+  await t.pool.query(
+    `insert into alerts (publisher_id, kind, subject, cause, data, raised_at)
+    values ($1, 'campaign.ended', '1', '', jsonb_build_object('name', $2::text, 'ended_at', now()), now())`,
+    [publisherId, marker],
+  );
+  await t.pool.query(
+    `insert into alert_rules (publisher_id, name, url_sealed, kinds, created_at) values ($1, $2, $3, '{}', now())`,
+    [publisherId, marker, t.deps.secretBox.seal('http://127.0.0.1:9/', 'alert-url')],
+  );
   const first = async (table: string, where = 'publisher_id = $1'): Promise<string> =>
     String((await t.pool.query(`select min(id) as id from ${table} where ${where}`, [publisherId])).rows[0].id);
   return {
@@ -159,6 +168,8 @@ export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
       offers: String(offer?.id),
       offer_id: String(offer?.id),
       creatives: await first('creatives', 'offer_id in (select id from offers where publisher_id = $1)'),
+      alerts: await first('alerts'),
+      'alert-channels': await first('alert_rules'),
       'sequence-rules': String(rule.id),
       roles: String(role.id),
       name: `page-${marker.toLowerCase()}`,

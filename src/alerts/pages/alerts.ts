@@ -7,33 +7,31 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { inLanguage } from '../../platform/i18n/reader.ts';
-import { dayMs } from '../../platform/lib/time.ts';
+import { hourMs } from '../../platform/lib/time.ts';
 import type { Mailer } from '../../platform/mailer.ts';
 import { wordProblem } from '../../platform/problem.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
-import { type FieldErrors, type Fields, type FormValues, fieldErrorsOf, hasRole, keyIn } from '../../shell/context.ts';
+import {
+  type FieldErrors,
+  type Fields,
+  type FormValues,
+  fieldErrorsOf,
+  hasRole,
+  keyIn,
+  queryText,
+} from '../../shell/context.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import { countReceivers } from '../../webhooks/endpoint-store.ts';
 import type { Sender } from '../../webhooks/sender.ts';
 import { takeTestToken } from '../../webhooks/test-limit.ts';
-import { requireUsableUrl, urlRulesOf } from '../../webhooks/url-rules.ts';
+import { addTestedChannel, sendTestMessage } from '../channels.ts';
 import { describe } from '../describe.ts';
-import { listAlerts, muteAlerts, readAlerts } from '../inbox.ts';
+import { countRecentAlerts, listAlerts, maxNoteLength, muteAlerts, readAlerts } from '../inbox.ts';
 import { type AlertKind, defaultKinds, isAlertKind } from '../kinds.ts';
-import {
-  addChannel,
-  findMailKinds,
-  listChannels,
-  removeChannel,
-  setChannelKinds,
-  setMailRule,
-  urlContext,
-} from '../rules.ts';
-import { post, slackText } from '../send.ts';
+import { findMailKinds, listChannels, removeChannel, setChannelKinds, setMailRule } from '../rules.ts';
 import { channelsCard, columnOfChannel, columnsField, mailColumn, rulesCard } from './channels.ts';
-import { inboxCard } from './inbox.ts';
+import { durationText, inboxCard, muteFields, muteHours } from './inbox.ts';
 
 type PageDeps = {
   pool: pg.Pool;
@@ -50,8 +48,8 @@ type PageServices = Shell & { deps: PageDeps };
 
 type Scope = { deps: PageDeps; failFast: ReturnType<typeof createFailFast> };
 
-/** Duration of a mute, in days. */
-const muteDays = 7;
+/** Number of alerts per page. */
+const alertsPerPage = 50;
 
 /**
  * Registers the alert pages: the inbox, the viewer's e-mail settings and the publisher's channels
@@ -80,13 +78,47 @@ export function alertPages(app: App, services: PageServices): void {
     if (!(await scope.failFast(() => removeChannel(pool, context.publisher.id, id)))) throw new AppError('not_found');
     return back(context, t('alerts.channelRemoved'));
   });
+  pages.post('/alerts/channels/:key/test', 'manager', (context) => testChannel(scope, context));
+  pages.post('/alerts/mail-test', 'analyst', (context) => testMail(scope, context));
   pages.post('/alerts/:key/mute', 'manager', async (context, fields) => {
+    const alertId = idIn(context);
+    const names = muteFields(alertId);
     const isMuted = fields.text('mute') !== 'no';
-    const untilMs = isMuted ? now() + muteDays * dayMs : now();
-    const mute = { publisherId: context.publisher.id, alertId: idIn(context), untilMs };
-    if (!(await scope.failFast(() => muteAlerts(pool, mute)))) throw new AppError('not_found');
-    return back(context, isMuted ? t('alerts.mutedFor', { days: muteDays }) : t('alerts.unmuted'));
+    const hours = muteHours.find((length) => String(length) === fields.text(names.hours)) ?? muteHours[0];
+    const note = fields.text(names.note);
+    if (note.length > maxNoteLength)
+      return { to: context.path('/alerts'), failed: t('alerts.muteNoteLong', { max: maxNoteLength }) };
+    const untilMs = isMuted ? now() + hours * hourMs : now();
+    const mute = { publisherId: context.publisher.id, alertId, untilMs, by: context.viewer.user.email, note };
+    if (!(await scope.failFast(() => muteAlerts(pool, mute, now())))) throw new AppError('not_found');
+    return back(context, isMuted ? t('alerts.mutedFor', { duration: durationText(hours) }) : t('alerts.unmuted'));
   });
+}
+
+/** Sends a test message to an existing channel. */
+async function testChannel({ deps, failFast }: Scope, context: PublisherContext): Promise<PageResult> {
+  const { publisher } = context;
+  const to = context.path('/alerts');
+  const error = await failFast(() => sendTestMessage(deps, publisher, idIn(context)));
+  return error === null
+    ? { to, done: t('alerts.testSent') }
+    : { to, failed: t('alerts.tookNoMessage', { error: wordProblem(error) }) };
+}
+
+/** Sends a test e-mail to the viewer. */
+async function testMail({ deps, failFast }: Scope, context: PublisherContext): Promise<PageResult> {
+  const { pool, mailer, now, config } = deps;
+  const { publisher, viewer } = context;
+  const to = context.path('/alerts');
+  if (mailer === null) return { to, failed: t('alerts.noMailServer') };
+  await failFast(() => takeTestToken(pool, publisher.id, now()));
+  const { email } = viewer.user;
+  const text = `${t('alerts.testMailText')}\n\n${config.publicUrl}${to}`;
+  const isSent = await mailer.send({ to: email, subject: `${publisher.name}: ${t('alerts.testTitle')}`, text }).then(
+    () => true,
+    () => false,
+  );
+  return isSent ? { to, done: t('alerts.testMailSent', { email }) } : { to, failed: t('alerts.testMailRefused') };
 }
 
 const readerOf = ({ publisher, viewer }: PublisherContext) => ({ publisherId: publisher.id, userId: viewer.user.id });
@@ -118,9 +150,13 @@ async function alertsPage(
   refused: { typed?: FormValues; errors?: FieldErrors } = {},
 ): Promise<Page> {
   const { publisher } = context;
-  const [alerts, kinds, channels, receivers] = await failFast(() =>
+  const kind = queryText(context, 'kind');
+  const beforeId = Number(queryText(context, 'before')) || null;
+  const query = { kind: isAlertKind(kind) ? kind : null, beforeId, limit: alertsPerPage };
+  const [alerts, recent, kinds, channels, receivers] = await failFast(() =>
     Promise.all([
-      listAlerts(deps.pool, readerOf(context), deps.now()),
+      listAlerts(deps.pool, readerOf(context), query, deps.now()),
+      countRecentAlerts(deps.pool, publisher.id, deps.now()),
       findMailKinds(deps.pool, readerOf(context)),
       listChannels(deps.pool, publisher.id),
       countReceivers(deps.pool, publisher.id),
@@ -134,37 +170,32 @@ async function alertsPage(
     nav: 'alerts',
     status: (refused.errors ?? []).length > 0 ? 422 : 200,
     body: html`
-      ${inboxCard(context, describedAlerts, muteDays)}
-      ${rulesCard(context, { mail, channels, receivers })}
+      ${inboxCard(context, {
+        alerts: describedAlerts,
+        kind: query.kind,
+        newest: beforeId === null ? null : pageOf(context, query.kind, null),
+        older: alerts.length < alertsPerPage ? null : pageOf(context, query.kind, alerts.at(-1)?.id ?? null),
+      })}
+      ${rulesCard(context, { mail, channels, receivers, recent })}
       ${channelsCard(context, channels, refused)}`,
   };
 }
 
-/**
- * Returns the test message for a new channel. It uses the language of the channel's later messages, which may differ
- * from the language of the user who adds the channel.
- */
-const helloText = (publisher: string, links: Parameters<typeof slackText>[2]): string =>
-  inLanguage(null, () => slackText(publisher, { title: t('alerts.hello'), reason: t('alerts.helloReason') }, links));
+function pageOf({ path }: PublisherContext, kind: AlertKind | null, before: number | null): string {
+  const query = new URLSearchParams({
+    ...(kind !== null && { kind }),
+    ...(before !== null && { before: String(before) }),
+  });
+  return `${path('/alerts')}${query.size === 0 ? '' : `?${query}`}`;
+}
 
 /** Adds a channel after sending a test message to it. If the channel does not accept the message, it is not saved. */
 async function createChannel(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
-  const { pool, secretBox, sender, config, now } = scope.deps;
   const typed = { name: fields.text('name'), url: fields.text('url') };
-  const refuse = (path: string, message: string) => alertsPage(scope, context, { typed, errors: [{ path, message }] });
-  if (typed.name === '' || typed.name.length > 80) return refuse('/name', t('alerts.mustHaveLength'));
   try {
-    requireUsableUrl(typed.url, urlRulesOf(config));
-    await scope.failFast(() => takeTestToken(pool, context.publisher.id, now()));
+    await scope.failFast(() => addTestedChannel(scope.deps, context.publisher, { ...typed, kinds: defaultKinds }));
   } catch (err) {
     return alertsPage(scope, context, { typed, errors: fieldErrorsOf(err) });
   }
-  const inbox = `${config.publicUrl}${context.path('/alerts')}`;
-  const links = { page: inbox, inbox };
-  const error = await post(sender, typed.url, helloText(context.publisher.name, links));
-  if (error !== null) return refuse('/url', t('alerts.tookNoMessage', { error: wordProblem(error) }));
-  const urlSealed = secretBox.seal(typed.url, urlContext);
-  const channel = { publisherId: context.publisher.id, name: typed.name, kinds: defaultKinds, urlSealed };
-  if (!(await scope.failFast(() => addChannel(pool, channel, now())))) return refuse('/name', t('alerts.oneTooMany'));
   return { to: context.path('/alerts'), done: t('alerts.channelAdded', { name: typed.name }) };
 }

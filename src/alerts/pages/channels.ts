@@ -14,7 +14,9 @@ import {
   table,
 } from '../../shell/components.ts';
 import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
+import { count } from '../../shell/format.ts';
 import { createForm, moreFields } from '../../shell/forms.ts';
+import { recentDays } from '../inbox.ts';
 import { type AlertKind, alertKinds, kindOfEvent } from '../kinds.ts';
 import { type Channel, maxChannels } from '../rules.ts';
 
@@ -31,6 +33,8 @@ export type Destinations = {
   channels: readonly Channel[];
   /** Number of webhook endpoints that receive each event. */
   receivers: ReadonlyMap<string, number>;
+  /** Number of alerts of each kind in the last 30 days. */
+  recent: ReadonlyMap<string, number>;
 };
 
 const eventOfKind = new Map(Object.entries(kindOfEvent).map(([event, kind]) => [kind, event]));
@@ -38,16 +42,23 @@ const eventOfKind = new Map(Object.entries(kindOfEvent).map(([event, kind]) => [
 const isManager = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, 'manager');
 
 /** Renders the card with a table of alert kinds and destinations, in which the viewer selects who is notified. */
-export function rulesCard(context: PublisherContext, { mail, channels, receivers }: Destinations): Html {
+export function rulesCard(context: PublisherContext, { mail, channels, receivers, recent }: Destinations): Html {
   const canEdit = isManager(context);
   const columns = [
     ...(mail === null ? [] : [{ name: mailColumn, text: t('alerts.email'), kinds: mail, canEdit: true }]),
     ...channels.map(({ id, name, kinds }) => ({ name: columnOfChannel(id), text: name, kinds, canEdit })),
   ];
-  const headings = [t('alerts.alert'), t('alerts.inbox'), ...columns.map(({ text }) => text), t('alerts.webhook')];
+  const headings = [
+    t('alerts.alert'),
+    t('alerts.recent', { days: recentDays }),
+    t('alerts.inbox'),
+    ...columns.map(({ text }) => text),
+    t('alerts.webhook'),
+  ];
   const rows = (Object.keys(alertKinds) as AlertKind[]).map((kind): Cell[] => [
     t(alertKinds[kind]),
     html`<span role="img" aria-label="${t('alerts.inInbox')}">${icon('check')}</span>`,
+    recentCell(context, kind, recent.get(kind) ?? 0),
     ...columns.map((column) => kindBox(kind, column)),
     webhookCell(context, kind, receivers),
   ]);
@@ -59,14 +70,19 @@ export function rulesCard(context: PublisherContext, { mail, channels, receivers
   )}</div>`;
   const hint = mail === null ? t('alerts.noMailServer') : t('alerts.mailHint', { email: context.viewer.user.email });
   const body = html`${columnFields}${grid}<p class="hint">${hint}</p>`;
+  const test = { to: context.path('/alerts/mail-test'), text: t('alerts.testMail'), small: true };
   return card(
     t('alerts.rules'),
     columnFields.length === 0
       ? body
       : saveForm(context, context.path('/alerts/rules'), body, { page: context.path('/alerts') }),
-    { lead: t('alerts.rulesLead') },
+    { lead: t('alerts.rulesLead'), ...(mail !== null && { actions: actionButton(context, test) }) },
   );
 }
+
+/** Renders how often an alert kind occurred recently, which is how often its recipients would have been notified. */
+const recentCell = ({ path }: PublisherContext, kind: AlertKind, alerts: number): Html =>
+  alerts === 0 ? html`<span class="hint">0</span>` : link(path(`/alerts?kind=${kind}`), count(alerts));
 
 type BoxColumn = { name: string; text: string; kinds: readonly AlertKind[]; canEdit: boolean };
 
@@ -80,8 +96,8 @@ function kindBox(kind: AlertKind, { name, text, kinds, canEdit }: BoxColumn): Ht
 function webhookCell({ path, viewer }: PublisherContext, kind: AlertKind, receivers: Destinations['receivers']): Html {
   const event = eventOfKind.get(kind);
   if (event === undefined) return html`<span class="hint">–</span>`;
-  const count = receivers.get(event) ?? 0;
-  if (count > 0) return link(path('/settings/webhooks/all'), String(count));
+  const endpoints = receivers.get(event) ?? 0;
+  if (endpoints > 0) return link(path('/settings/webhooks/all'), count(endpoints));
   if (!hasRole(viewer.user.role, 'admin')) return html`0`;
   return link(path(`/settings/webhooks/${event}`), t('alerts.addWebhook'));
 }
@@ -118,6 +134,12 @@ export function channelsCard(
 }
 
 function channelTable(context: PublisherContext, channels: readonly Channel[], canWrite: boolean): Html {
+  const test = ({ id }: Channel) =>
+    actionButton(context, {
+      to: context.path(`/alerts/channels/${id}/test`),
+      text: t('alerts.sendTest'),
+      small: true,
+    });
   const remove = ({ id, name }: Channel) =>
     actionButton(context, {
       to: context.path(`/alerts/channels/${id}/remove`),
@@ -135,7 +157,7 @@ function channelTable(context: PublisherContext, channels: readonly Channel[], c
     channel.error === null
       ? badge(t('alerts.works'), 'good')
       : badge(t('alerts.failed', { error: wordProblem(readProblem(channel.error)) }), 'bad'),
-    canWrite ? remove(channel) : nothing,
+    canWrite ? html`${test(channel)} ${remove(channel)}` : nothing,
   ]);
   return table(t('alerts.channels'), columns, cells);
 }

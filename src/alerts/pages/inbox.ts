@@ -1,31 +1,64 @@
 import type { PublisherContext } from '../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton, badge, card, emptyState, link, strongLink } from '../../shell/components.ts';
+import { readProblem, wordProblem } from '../../platform/problem.ts';
+import { actionButton, badge, card, emptyState, link, pager, saveForm, strongLink } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
-import { moment } from '../../shell/format.ts';
+import { moment, momentText } from '../../shell/format.ts';
+import { createForm, filterSelect, moreFields } from '../../shell/forms.ts';
 import type { AlertText } from '../describe.ts';
-import type { InboxAlert } from '../inbox.ts';
+import { type AlertMessage, type InboxAlert, maxNoteLength } from '../inbox.ts';
+import { type AlertKind, alertKinds } from '../kinds.ts';
 
 type DescribedAlert = InboxAlert & AlertText;
 
 const good: readonly string[] = ['endpoint.recovered'];
 
-/** Renders the card with the newest alerts, each with its reason, a link to the related page and a mute button. */
-export function inboxCard(context: PublisherContext, alerts: readonly DescribedAlert[], muteDays: number): Html {
-  if (alerts.length === 0) return emptyState('alerts', t('alerts.none'), t('alerts.noneText'));
+/** Durations of a mute that can be selected, in hours. */
+export const muteHours = [1, 4, 24, 7 * 24, 30 * 24] as const;
+const defaultMuteHours = 7 * 24;
+
+/** Minimum number of alerts for which the filter is shown. */
+const minFiltered = 10;
+
+type Inbox = {
+  alerts: readonly DescribedAlert[];
+  /** Selected kind, or null for all kinds. */
+  kind: AlertKind | null;
+  /** URL of the newest alerts if older ones are shown, and of the next older ones. */
+  newest: string | null;
+  older: string | null;
+};
+
+/** Renders the card with the alerts, each with its reason, a link to the related page, and who was notified. */
+export function inboxCard(context: PublisherContext, { alerts, kind, newest, older }: Inbox): Html {
+  if (alerts.length === 0 && kind === null && newest === null)
+    return emptyState('alerts', t('alerts.none'), t('alerts.noneText'));
   const unread = alerts.filter(({ isNew }) => isNew).length;
   const read =
     unread > 0 &&
+    newest === null &&
+    kind === null &&
     actionButton(context, {
       to: context.path('/alerts/read'),
       text: t('alerts.markAllRead'),
       small: true,
       values: { until: alerts[0]?.id ?? 0 },
     });
+  const hasFilter = kind !== null || newest !== null || alerts.length >= minFiltered;
+  const kinds = Object.entries(alertKinds).map(([value, text]) => ({ value, text: t(text) }));
+  const filter = html`
+    <form class="filters" method="get" action="${context.path('/alerts')}">
+      ${filterSelect('kind', t('alerts.alert'), kinds, kind ?? '')}
+      <button class="button small">${t('common.apply')}</button>
+    </form>`;
   return card(
     t('alerts.inbox'),
-    html`<ul class="stream">${alerts.map((alert) => item(context, alert, muteDays))}</ul>`,
+    html`
+      ${hasFilter && filter}
+      ${alerts.length === 0 && html`<p class="hint">${t('common.noMatches')}</p>`}
+      <ul class="stream">${alerts.map((alert) => item(context, alert))}</ul>
+      ${pager(newest, older)}`,
     {
       lead: unread === 0 ? t('alerts.noneNew') : t('alerts.countNew', { count: unread }),
       actions: html`${read}`,
@@ -33,9 +66,9 @@ export function inboxCard(context: PublisherContext, alerts: readonly DescribedA
   );
 }
 
-function item(context: PublisherContext, alert: DescribedAlert, muteDays: number): Html {
+function item(context: PublisherContext, alert: DescribedAlert): Html {
   const { publisher, path } = context;
-  const { title, reason, raisedAt, isNew, mutedUntil, fix } = alert;
+  const { title, reason, raisedAt, isNew, fix } = alert;
   return html`
     <li class="alert" id="alert-${alert.id}">
       ${isNew ? badge(t('alerts.new'), 'info') : nothing}
@@ -43,26 +76,68 @@ function item(context: PublisherContext, alert: DescribedAlert, muteDays: number
         ${strongLink(path(alert.path), title)}
         <span>${reason}</span>
         ${fix !== undefined && html`<span>${fix.text} ${link(path(fix.path), fix.link)}</span>`}
+        <small class="hint">${notifiedText(alert.messages)}</small>
+        ${muteText(context, alert)}
       </span>
-      ${stateBadge(alert)}
+      ${stateBadge(context, alert)}
       ${moment(publisher, raisedAt)}
-      ${muteButton(context, alert, mutedUntil, muteDays)}
+      ${muteControl(context, alert)}
     </li>`;
 }
 
-function stateBadge({ kind, endedAt }: DescribedAlert): Html {
-  if (good.includes(kind)) return badge(t('alerts.recovered'), 'good');
-  return endedAt === null ? nothing : badge(t('alerts.over'), 'good');
+/** Describes who was notified of an alert, and which messages could not be sent. */
+function notifiedText(messages: readonly AlertMessage[]): string {
+  if (messages.length === 0) return t('alerts.notifiedNobody');
+  const named = (state: AlertMessage['state']): string => {
+    const of = messages.filter((message) => message.state === state);
+    const mails = of.filter(({ channel }) => channel === null).length;
+    const channels = of.flatMap(({ channel, error }) => {
+      if (channel === null) return [];
+      return state === 'failed' && error !== null ? [`${channel} (${wordProblem(readProblem(error))})`] : [channel];
+    });
+    return [...(mails > 0 ? [t('alerts.mailCount', { count: mails })] : []), ...channels].join(', ');
+  };
+  const states = (['sent', 'waiting', 'failed'] as const).map((state) => ({ state, names: named(state) }));
+  return states
+    .filter(({ names }) => names !== '')
+    .map(({ state, names }) => t('alerts.notified', { state, names }))
+    .join(' ');
 }
 
-function muteButton(context: PublisherContext, { id, title }: DescribedAlert, until: Date | null, days: number): Html {
-  const isMuted = until !== null;
-  if (!hasRole(context.viewer.user.role, 'manager')) return isMuted ? badge(t('alerts.muted')) : nothing;
-  return actionButton(context, {
-    to: context.path(`/alerts/${id}/mute`),
-    text: isMuted ? t('alerts.unmute') : t('alerts.mute', { days }),
-    small: true,
-    values: { mute: isMuted ? 'no' : 'yes' },
-    ...(!isMuted && { confirm: t('alerts.muteConfirm', { days, title }) }),
-  });
+function stateBadge({ publisher }: PublisherContext, { kind, endedAt }: DescribedAlert): Html {
+  if (good.includes(kind)) return badge(t('alerts.recovered'), 'good');
+  if (endedAt === null) return nothing;
+  return html`<span title="${momentText(publisher, endedAt)}">${badge(t('alerts.over'), 'good')}</span>`;
 }
+
+function muteText({ publisher }: PublisherContext, { mute }: DescribedAlert): Html {
+  if (mute === null) return nothing;
+  const time = momentText(publisher, mute.until);
+  const by = mute.by === '' ? t('alerts.mutedUntil', { time }) : t('alerts.mutedBy', { time, by: mute.by });
+  return html`<small>${badge(t('alerts.muted'))} ${by}${mute.note !== '' && ` ${mute.note}`}</small>`;
+}
+
+/** Renders the form that mutes an alert, or the button that unmutes it. */
+function muteControl(context: PublisherContext, { id, mute }: DescribedAlert): Html {
+  if (!hasRole(context.viewer.user.role, 'manager')) return nothing;
+  const to = context.path(`/alerts/${id}/mute`);
+  if (mute !== null)
+    return actionButton(context, { to, text: t('alerts.unmute'), small: true, values: { mute: 'no' } });
+  const names = muteFields(id);
+  const form = createForm({ [names.hours]: String(defaultMuteHours), [names.note]: '' });
+  const choices = muteHours.map((hours) => ({ value: String(hours), text: durationText(hours) }));
+  const fields = html`
+    <p class="hint">${t('alerts.muteHint')}</p>
+    ${form.select(names.hours, { label: t('alerts.muteFor'), choices })}
+    ${form.input(names.note, { label: t('alerts.muteNote'), hint: t('alerts.muteNoteHint', { max: maxNoteLength }) })}`;
+  return moreFields(
+    t('alerts.mute'),
+    saveForm(context, to, fields, { button: t('alerts.muteNow'), page: context.path('/alerts') }),
+  );
+}
+
+/** Returns the names of the fields of an alert. They contain its ID, because the page has one form per alert. */
+export const muteFields = (id: number) => ({ hours: `hours.${id}`, note: `note.${id}` });
+
+export const durationText = (hours: number): string =>
+  hours % 24 === 0 ? t('alerts.muteDays', { days: hours / 24 }) : t('alerts.muteHours', { hours });

@@ -1,4 +1,4 @@
-import { createApi, openFile, printResponse } from '../../command-line/api.ts';
+import { createApi, openFile, printResponse, readJsonFile } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
 import { fileQueryOf, printDryRun, printErrors } from '../../command-line/file-options.ts';
@@ -59,3 +59,55 @@ async function change(call: Call, method: 'PUT' | 'DELETE'): Promise<number> {
   const body = call.options.emails === true ? { sha256_emails: users } : { ids: users };
   return printResponse(call, await createApi(call).call(method, `${pathOf(key)}/members`, { body }));
 }
+
+export const estimate: Run = async (call) => {
+  const [file = '', ...rest] = call.args;
+  if (file === '' || rest.length > 0) throw usageError('Expected one file with a rule.');
+  const body = { rule: await readJsonFile(call, file) };
+  const { data } = (await createApi(call).call('POST', `${path}/estimate`, { body })) as {
+    data: { users: number; by_times: readonly { times: number; users: number }[] };
+  };
+  call.out.data(data);
+  call.out.line(`${counted(data.users, 'user')} would be members now.`);
+  for (const { times, users } of data.by_times) call.out.line(`  at least ${times} times: ${users}`);
+  return exitCodes.ok;
+};
+
+export const check: Run = async (call) => {
+  const [key = '', user = '', ...rest] = call.args;
+  if (user === '' || rest.length > 0) throw usageError('Expected an audience key and a user id.');
+  const body = call.options.emails === true ? { sha256_email: user } : { id: user };
+  const { data } = (await createApi(call).call('POST', `${pathOf(key)}/members/check`, { body })) as {
+    data: { is_member: boolean; expires_at: string | null; events: readonly string[] };
+  };
+  call.out.data(data);
+  call.out.line(data.is_member ? 'The user is a member.' : 'The user is not a member.');
+  if (data.expires_at !== null) call.out.line(`Member until ${data.expires_at}.`);
+  for (const event of data.events) call.out.line(`  ${event}`);
+  return exitCodes.ok;
+};
+
+export const overlap: Run = async (call) => {
+  const [key = '', other = '', ...rest] = call.args;
+  if (other === '' || rest.length > 0) throw usageError('Expected two audience keys.');
+  const { data } = (await createApi(call).call('GET', `${pathOf(key)}/overlap`, { query: { with: other } })) as {
+    data: { users: number; size: number; other_size: number };
+  };
+  call.out.data(data);
+  call.out.line(
+    `${counted(data.users, 'user')} in both: of ${data.size} in ${key}, of ${data.other_size} in ${other}.`,
+  );
+  return exitCodes.ok;
+};
+
+export const uses: Run = async (call) => {
+  const [key = '', ...rest] = call.args;
+  if (key === '' || rest.length > 0) throw usageError('Expected one audience key.');
+  const { data } = (await createApi(call).call('GET', `${pathOf(key)}/uses`)) as {
+    data: readonly { kind: string; id?: number; key?: string; name: string; side?: string }[];
+  };
+  call.out.data(data);
+  for (const use of data) call.out.line(`${use.kind} ${use.id ?? use.key}  ${use.name}  ${use.side ?? ''}`.trimEnd());
+  if (data.length === 0) call.out.note('Nothing uses the audience.');
+  return exitCodes.ok;
+};

@@ -25,8 +25,22 @@ export async function findMembership(
   return { isMember: rows.length > 0, expiresAt: rows[0]?.expires_at ?? null, facts: facts.map(({ at }) => at) };
 }
 
+/** Number of users who are in two audiences, and the number of members of each of them. */
+export type Overlap = { users: number; size: number; otherSize: number };
+
+/** Returns the overlap of two audiences. */
+export async function readOverlap(executor: Executor, a: number, b: number, nowMs: number): Promise<Overlap> {
+  const users = await countOverlap(executor, a, b, nowMs);
+  const { rows } = await executor.query<{ id: number; members: number }>(
+    'select audience_id as id, members::float8 as members from audience_sizes where audience_id = any($1)',
+    [[a, b]],
+  );
+  const sizeOf = (audienceId: number): number => rows.find(({ id }) => id === audienceId)?.members ?? 0;
+  return { users, size: sizeOf(a), otherSize: sizeOf(b) };
+}
+
 /** Returns the number of users who are in both audiences. */
-export async function countOverlap(executor: Executor, a: number, b: number, nowMs: number): Promise<number> {
+async function countOverlap(executor: Executor, a: number, b: number, nowMs: number): Promise<number> {
   const isOpen = (alias: string): string => `(${alias}.expires_at is null or ${alias}.expires_at > $3)`;
   const { rows } = await executor.query<{ count: number }>(
     `select count(*)::float8 as count from audience_members a join audience_members b using (user_key)

@@ -4,17 +4,29 @@ import type { ManagementClient } from '../../management/page-client.ts';
 import type { View } from '../../management/resource.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { card, csrfField, drawnChart, notice, saveForm } from '../../shell/components.ts';
+import {
+  badge,
+  card,
+  collapsedCard,
+  csrfField,
+  drawnChart,
+  link,
+  notice,
+  saveForm,
+  table,
+} from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, hasRole, keyIn, viewerOf } from '../../shell/context.ts';
 import { checkButton, fileCheckArea, fileFields, filePreview, readFileForm } from '../../shell/files.ts';
-import { count, momentText, percent, utc } from '../../shell/format.ts';
+import { count, moment, momentText, percent, utc } from '../../shell/format.ts';
 import { columns, createForm, type FormBuilder } from '../../shell/forms.ts';
 import { isFragmentRequest, type PageResult, type Pages, type Upload } from '../../shell/pages.ts';
 import { audiences, findAudience, listId } from '../audiences.ts';
-import type { Import } from '../import/imports.ts';
+import { type Import, listImports } from '../import/imports.ts';
 import { type ImportDeps, importMembers } from '../import/run.ts';
-import { countOverlap, findMembership, type Membership, readGrowth } from '../members/queries.ts';
+import { findMembership, type Membership, readGrowth, readOverlap } from '../members/queries.ts';
 import { findTraffic, type Traffic } from '../members/traffic.ts';
+import { type AudienceUse, findUses } from '../members/uses.ts';
+import type { Rule } from '../rules/rule.ts';
 import { refusalOfId } from '../user-ids.ts';
 
 export type MemberServices = { importDeps: ImportDeps; management: ManagementClient };
@@ -30,6 +42,7 @@ export function memberPages(pages: Pages<PublisherContext>, services: MemberServ
   pages.post('/audiences/:key/find', 'admin', async (context, fields) => {
     const key = keyIn(context);
     const audience = await management.read(context, (work) => findAudience(work, key));
+    const { rule } = await management.get(context, audiences, audience.key);
     const { id, refusal } = refusalOfId(fields.text('pub_user_id'));
     const to = pathOf(context, key);
     if (refusal !== null) return { to, failed: t('audiences.noId') };
@@ -37,24 +50,32 @@ export function memberPages(pages: Pages<PublisherContext>, services: MemberServ
     const membership = await management.read(context, ({ executor, nowMs }) =>
       findMembership(executor, audience.id, userKeys, nowMs),
     );
-    return { to, done: membershipText(context, membership) };
+    return { to, done: membershipText(context, membership, rule as Rule | null) };
   });
   pages.post('/audiences/:key/overlap', 'admin', async (context, fields) => {
     const key = keyIn(context);
-    const users = await management.read(context, async (work) => {
+    const { users, size, otherSize } = await management.read(context, async (work) => {
       const [audience, other] = [await findAudience(work, key), await findAudience(work, fields.text('other'))];
-      return countOverlap(work.executor, audience.id, other.id, work.nowMs);
+      return readOverlap(work.executor, audience.id, other.id, work.nowMs);
     });
-    return { to: pathOf(context, key), done: t('audiences.overlapIs', { users, other: fields.text('other') }) };
+    const shareOf = (members: number): string => percent(members === 0 ? 0 : users / members);
+    const overlap = { users, other: fields.text('other'), share: shareOf(size), otherShare: shareOf(otherSize) };
+    return { to: pathOf(context, key), done: t('audiences.overlapIs', overlap) };
   });
 }
 
-function membershipText({ publisher }: PublisherContext, { isMember, expiresAt, facts }: Membership): string {
+function membershipText(
+  { publisher }: PublisherContext,
+  { isMember, expiresAt, facts }: Membership,
+  rule: Rule | null,
+): string {
   const [newest] = facts;
   const why =
     newest === undefined ? '' : ` ${t('audiences.did', { times: facts.length, last: momentText(publisher, newest) })}`;
   const ends = expiresAt === null ? '' : ` ${t('audiences.until', { time: momentText(publisher, expiresAt) })}`;
-  return `${t(isMember ? 'audiences.isIn' : 'audiences.isNotIn')}${why}${ends}`;
+  const needed = rule?.times ?? 1;
+  const missing = isMember || rule === null ? '' : ` ${t('audiences.didTooFew', { needed })}`;
+  return `${t(isMember ? 'audiences.isIn' : 'audiences.isNotIn')}${why}${missing}${ends}`;
 }
 
 async function addMembers(
@@ -120,12 +141,14 @@ export async function memberCards(
   context: PublisherContext,
   view: View,
 ): Promise<Html> {
-  const { growth, traffic } = await management.read(context, async (work) => {
+  const { growth, traffic, uses, imports } = await management.read(context, async (work) => {
     const { id } = await findAudience(work, String(view.key));
     const { executor, publisherId, nowMs } = work;
     return {
       growth: await readGrowth(executor, id),
       traffic: await findTraffic(executor, { publisherId, audienceId: id, userKeys, nowMs }),
+      uses: await findUses(work, String(view.key)),
+      imports: await listImports(executor, id, nowMs),
     };
   });
   const others = [...context.publisher.audiences.keys()]
@@ -142,8 +165,50 @@ export async function memberCards(
         ${view.rule === null ? nothing : notice('info', html`<p>${t('audiences.byRule')}</p>`)}
         ${isAdmin && view.rule === null ? addForm(context, to, createForm({ ids: '' })) : nothing}`,
     )}
-    ${isAdmin ? card(t('audiences.questions'), questions(context, to, others)) : nothing}`;
+    ${isAdmin ? card(t('audiences.questions'), questions(context, to, others)) : nothing}
+    ${card(t('audiences.usedBy'), useList(context, uses), { lead: t('audiences.usedByLead') })}
+    ${imports.length > 0 && collapsedCard(t('audiences.imports'), importTable(context, imports))}`;
 }
+
+function useList(context: PublisherContext, uses: readonly AudienceUse[]): Html {
+  if (uses.length === 0) return html`<p class="hint">${t('audiences.usedByNothing')}</p>`;
+  const item = (use: AudienceUse): Html =>
+    use.kind === 'audience'
+      ? html`<li>${link(pathOf(context, use.key), use.name)} <span class="hint">${t('audiences.useRule')}</span></li>`
+      : html`
+        <li>
+          ${link(context.path(`/campaigns/${use.id}`), use.name)}
+          <span class="hint">${t(use.side === 'include' ? 'audiences.useInclude' : 'audiences.useExclude')}</span>
+          ${!use.active && badge(t('campaigns.pausedState'), 'warn')}
+        </li>`;
+  return html`<ul class="facts">${uses.map(item)}</ul>`;
+}
+
+/** Maximum number of line numbers of skipped rows. */
+const maxLines = 10;
+
+function importTable({ publisher }: PublisherContext, imports: readonly Import[]): Html {
+  const columns = [
+    { text: t('audiences.importStarted') },
+    { text: t('common.status') },
+    { text: t('audiences.importRows'), numeric: true },
+    { text: t('audiences.importAdded'), numeric: true },
+    { text: t('audiences.importBad') },
+  ];
+  const cells = imports.map(({ startedAt, state, rows, added, bad, errors }) => [
+    moment(publisher, startedAt),
+    badge(t('audiences.importState', { state }), state === 'failed' ? 'bad' : state === 'done' ? 'good' : 'info'),
+    count(rows),
+    count(added),
+    html`${count(bad)}${
+      errors.length > 0 &&
+      html`<br><small>${t('audiences.importLines', { lines: linesOf(errors).slice(0, maxLines).join(', ') })}</small>`
+    }`,
+  ]);
+  return table(t('audiences.imports'), columns, cells);
+}
+
+const linesOf = (errors: Import['errors']): number[] => errors.map(({ line }) => line);
 
 const trafficText = ({ share, sessions }: Traffic): string =>
   share === null ? '' : t('audiences.traffic', { share: percent(share), sessions });

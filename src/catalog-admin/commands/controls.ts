@@ -1,5 +1,5 @@
 import { createApi, printResponse, readJsonFile } from '../../command-line/api.ts';
-import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
 import { jsonText } from '../../command-line/output.ts';
 
@@ -68,6 +68,44 @@ export const costOfControls: Run = async (call) => {
   call.out.note(`${sampled} of ${sessions} sessions of the last ${days} days were evaluated again without each rule.`);
   if (others > 0) call.out.note(`${counted(others, 'more rule was', 'more rules were')} not evaluated.`);
   return exitCodes.ok;
+};
+
+type BlockReason = { by: string; value: string; placement: string | null };
+
+const reasonText = ({ by, value, placement }: BlockReason): string =>
+  `${by} ${value}${placement === null ? '' : ` at ${placement}`}`;
+
+/** Prints the offers that the block rules exclude. */
+export const listBlocked: Run = async (call) => {
+  const [publisher = '', ...rest] = call.args;
+  if (rest.length > 0) throw usageError('Expected one publisher id.');
+  const { data } = (await createApi(call).call('GET', `${pathOf(publisher)}/blocked`)) as {
+    data: { offer_id: number; title: string; advertiser_name: string; blocks: BlockReason[] }[];
+  };
+  call.out.data(data);
+  for (const { offer_id: id, title, advertiser_name: advertiser, blocks } of data)
+    call.out.line(`${id}  ${title}  (${advertiser})  ${blocks.map(reasonText).join('; ')}`);
+  if (data.length === 0) call.out.note('No offer is blocked.');
+  return exitCodes.ok;
+};
+
+/** Prints the block rules that would exclude an offer. */
+export const testControls: Run = async (call) => {
+  const [publisher = '', ...rest] = call.args;
+  if (rest.length > 0) throw usageError('Expected one publisher id.');
+  const body = {
+    landing_url: textOption(call, 'url'),
+    advertiser_name: textOption(call, 'advertiser'),
+    category: textOption(call, 'category'),
+    text: textOption(call, 'text'),
+  };
+  const { data } = (await createApi(call).call('POST', `${pathOf(publisher)}/test`, { body })) as {
+    data: { blocked: boolean; blocks: BlockReason[] };
+  };
+  call.out.data(data);
+  for (const block of data.blocks) call.out.line(`Blocked: ${reasonText(block)}`);
+  if (!data.blocked) call.out.line('Not blocked.');
+  return data.blocked ? exitCodes.problem : exitCodes.ok;
 };
 
 const kinds: Readonly<Record<string, string>> = {

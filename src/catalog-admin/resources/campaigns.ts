@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { contradictionsIn } from '../../catalog/contradictions.ts';
 import { campaignLimits, landingMacros, normaliseName } from '../../catalog/names.ts';
 import {
   type CampaignRules,
@@ -174,6 +175,7 @@ export const campaigns: Resource = {
     ...warnOfZone('/rules/schedule/time_zone', zoneOf(view)),
     ...warnOfUrls(view),
     ...warnOfTargetedLanguages(view),
+    ...warnOfContradictions(view, work),
     ...(await warnOfCurrencies(view, work)),
     ...(await warnOfPlacements(view, work)),
   ],
@@ -183,6 +185,10 @@ export const campaigns: Resource = {
   afterRestore: (work, { id, deleted_at }) =>
     setOffersActive(work, id, true, 'not active and deleted_at is null and updated_at = $4', [deleted_at]),
 };
+
+/** Returns warnings about rules that contradict each other. Invalid rules are reported elsewhere. */
+const warnOfContradictions = ({ rules }: View, { nowMs }: Work): Warning[] =>
+  checkRules(rules).length === 0 ? contradictionsIn(rules as CampaignRules, nowMs) : [];
 
 function warnOfUrls({ landing_url: url }: Values): Warning[] {
   return warnOfMacros('/landing_url', url, { names: landingMacros, others: 'emptied' });

@@ -18,6 +18,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { booleanParameter, errorAnswers } from '../../platform/http/schemas.ts';
 import { fromMicros } from '../../platform/money.ts';
+import { blockedOfferRoutes } from './blocked-offers-routes.ts';
 import { controlsInput, controlsView, getControls, setControls, storedOf } from './controls.ts';
 import { publishers } from './publishers.ts';
 
@@ -138,6 +139,7 @@ export function controlsRoutes(
   });
 
   costRoute(app, http, { find, extensions });
+  blockedOfferRoutes(app, http, { find });
 }
 
 type Cost = { find: (id: number) => Publisher | undefined; extensions: PageExtensions };

@@ -1,8 +1,9 @@
 import type pg from 'pg';
 import { type Card, type PageExtensions, type PublisherContext, publisherPages } from '../../catalog/pages.ts';
-import { type CampaignRules, checkRules, type TargetingKey } from '../../catalog/rules.ts';
+import { type CampaignRules, checkRules } from '../../catalog/rules.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { Resource, Values, View } from '../../management/resource.ts';
+import { conditionText } from '../../offers/condition-text.ts';
 import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
@@ -10,7 +11,7 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { card, descriptionList, drawnChart, link, notice, table } from '../../shell/components.ts';
 import { keyIn } from '../../shell/context.ts';
-import { count, countryName, moneyFormat, percent } from '../../shell/format.ts';
+import { count, moneyFormat, percent } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
 import { isFragmentRequest } from '../../shell/pages.ts';
 import { comparedFigures, readRecord, type TrackRecord } from '../record.ts';
@@ -168,30 +169,15 @@ function notes({ notes: codes, conditions, sample }: ForecastView, rules: Campai
         <p>${t('forecasts.conditions')}</p>
         <ul>
           ${listed.map(
-            ({ rule, key, matching_sessions: matching }) => html`
+            (condition) => html`
               <li>${t('forecasts.condition', {
-                condition: conditionText(rule, key, rules),
-                matching: count(matching),
+                condition: conditionText(condition, rules),
+                matching: count(condition.matching_sessions),
                 sessions: count(sample.sessions),
               })}</li>`,
           )}
         </ul>`
     }`;
-}
-
-/** Maximum number of displayed values of a targeting list. */
-const maxValues = 4;
-
-/** Describes a condition, with the values of targeting lists. */
-function conditionText(rule: string, key: string | null, rules: CampaignRules): string {
-  if (rule !== 'targeting' || key === null) return t('forecasts.rule', { rule });
-  const { include, exclude } = rules.targeting?.[key as TargetingKey] ?? {};
-  const values = (include ?? exclude ?? []).map((value) => (key === 'countries' ? countryName(value) : value));
-  const rest = values.length > maxValues ? ', …' : '';
-  return t(include === undefined ? 'forecasts.excludes' : 'forecasts.includes', {
-    name: t(`campaigns.target_${key}` as MessageKey),
-    values: `${values.slice(0, maxValues).join(', ')}${rest}`,
-  });
 }
 
 function recordText(record: TrackRecord | null): Html | string {

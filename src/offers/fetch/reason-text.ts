@@ -42,7 +42,7 @@ function valueText(value: ReasonValue, format: ReasonFormat): string | number {
     case 'list':
       return listText(value.values);
     case 'condition':
-      return conditionText(value.condition);
+      return comparisonText(value.condition);
     default:
       return format[value.as](value.value);
   }
@@ -56,7 +56,8 @@ function listText(values: readonly (string | number | boolean)[]): string {
     : listed;
 }
 
-function conditionText(condition: Condition): string {
+/** Describes a condition on custom attributes in the reader's language. */
+export function comparisonText(condition: Condition): string {
   if ('all' in condition) return joined(condition.all, 'and');
   if ('any' in condition) return joined(condition.any, 'or');
   const { key, op } = condition;
@@ -66,7 +67,7 @@ function conditionText(condition: Condition): string {
 
 function joined(parts: readonly Condition[], word: 'and' | 'or'): string {
   const [first = '', ...others] = parts.map((part) =>
-    'key' in part ? conditionText(part) : `(${conditionText(part)})`,
+    'key' in part ? comparisonText(part) : `(${comparisonText(part)})`,
   );
   return others.reduce((text, right) => t(`reasons.${word}`, { left: text, right }), first);
 }

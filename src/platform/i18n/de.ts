@@ -406,12 +406,37 @@ export const de: Messages = {
     recovered: 'Behoben',
     over: 'Erledigt',
     muted: 'Stummgeschaltet',
-    mute: '{days} Tage stummschalten',
+    mute: 'Stummschalten',
+    muteFor: 'Dauer',
+    muteNow: 'Meldung stummschalten',
+    muteHint:
+      'Niemand wird über diese Meldung benachrichtigt. Sie bleibt im Posteingang, und Sie können die Stummschaltung ' +
+      'jederzeit aufheben.',
+    muteNote: 'Grund',
+    muteNoteHint: 'Optional, für Ihre Kollegen sichtbar. Bis zu {max, number} Zeichen.',
+    muteNoteLong: 'Der Grund darf höchstens {max, number} Zeichen lang sein.',
+    muteHours: '{hours, plural, one {# Stunde} other {# Stunden}}',
+    muteDays: '{days, plural, one {# Tag} other {# Tage}}',
+    mutedUntil: 'Bis {time}.',
+    mutedBy: 'Bis {time}, durch {by}.',
     unmute: 'Stummschaltung aufheben',
-    muteConfirm:
-      '{days} Tage lang wird niemand über diese Meldung benachrichtigt: {title}. Sie bleibt im Posteingang. Sie ' +
-      'können die Stummschaltung jederzeit aufheben.',
-    mutedFor: 'Meldung für {days} Tage stummgeschaltet.',
+    mutedFor: 'Meldung stummgeschaltet (Dauer: {duration}).',
+    notified:
+      '{state, select, sent {Benachrichtigt: {names}.} waiting {Wird gesendet an: {names}.} other {Nicht zustellbar: ' +
+      '{names}.}}',
+    notifiedNobody: 'Niemand wurde benachrichtigt.',
+    mailCount: '{count, plural, one {1 E-Mail} other {# E-Mails}}',
+    recent: 'Letzte {days, number} Tage',
+    sendTest: 'Testnachricht senden',
+    testMail: 'Test-E-Mail an mich senden',
+    testTitle: 'Testnachricht',
+    testReason: 'Meldungen werden an diesen Kanal gesendet.',
+    testSent: 'Der Kanal hat die Testnachricht angenommen.',
+    testMailText: 'Meldungen werden an diese Adresse gesendet. Dies ist ein Test.',
+    testMailSent: 'Eine Test-E-Mail wurde an {email} gesendet.',
+    testMailRefused: 'Der Mailserver hat die Test-E-Mail nicht angenommen.',
+    resolved: 'Behoben: {title}',
+    resolvedReason: 'Das Problem besteht seit {time} nicht mehr.',
     unmuted: 'Stummschaltung aufgehoben.',
     rules: 'Wer benachrichtigt wird',
     rulesLead: 'Jede Meldung erscheint im Posteingang. Wählen Sie, wohin sie zusätzlich gesendet wird.',
@@ -802,6 +827,12 @@ export const de: Messages = {
     importJob: 'Für diesen Publisher läuft bereits ein Import. Versuchen Sie es nach dessen Ende erneut.',
     blockRuleJob:
       'Die Kosten der Sperrregeln werden für diesen Publisher bereits berechnet. Versuchen Sie es später erneut.',
+    audienceEstimate:
+      'Für diesen Publisher wird gerade eine Zielgruppe geschätzt. Versuchen Sie es in einigen Sekunden erneut.',
+    estimateTooLarge:
+      'Für eine Schätzung gibt es zu viele Ereignisse. Verkürzen Sie den Zeitraum oder beschränken Sie die Regel auf ' +
+      'eine Kampagne.',
+    idOrEmail: 'Der Body muss entweder id oder sha256_email enthalten.',
     forecastJob:
       'Für diesen Publisher wird gerade eine Prognose berechnet. Versuchen Sie es in einigen Sekunden erneut.',
     forecastsWaiting: 'Es warten bereits zu viele Prognosen auf ihre Berechnung. Versuchen Sie es später erneut.',
@@ -922,6 +953,9 @@ export const de: Messages = {
     goalImpossible:
       'Das Ziel ist bis dahin nicht erreichbar. Nach den Anfragen der letzten Tage sind etwa {possible} möglich.',
     sameCap: 'Diese Begrenzung wiederholt eine frühere. Entfernen Sie eine davon.',
+    neverBoth: 'Kein Wert von {key} kann alle Bedingungen dafür erfüllen. Die Kampagne wird daher nie ausgespielt.',
+    capUnreachable:
+      'Die Grenze von {limit} ist nicht erreichbar: Die kleineren erlauben bis zum Ende höchstens {most}.',
     conditionsDeep: 'Bedingungen dürfen höchstens {max, number} Ebenen tief verschachtelt sein.',
     aCondition: 'Der Wert muss eine Bedingung sein: ein Objekt mit „all“, mit „any“ oder mit „key“ und „op“.',
     comparisons: 'Eine Regel darf höchstens {max, number} Vergleiche enthalten.',
@@ -1290,7 +1324,7 @@ export const de: Messages = {
     title: 'Zielgruppen',
     singular: 'Zielgruppe',
     lead:
-      'Gruppen von Nutzern, die Kampagnen ein- oder ausschließen. API-Antworten verraten nie, wer zu einer ' +
+      'Gruppen von Nutzern, die Kampagnen ein- oder ausschließen. Antworten mit Angeboten verraten nie, wer zu einer ' +
       'Zielgruppe gehört.',
     none: 'Noch keine Zielgruppen',
     noneText: 'Legen Sie eine Liste von Nutzern an oder eine Zielgruppe, die sich nach dem Verhalten der Nutzer füllt.',
@@ -1304,8 +1338,9 @@ export const de: Messages = {
     list: 'Liste',
     times: 'Mindestanzahl',
     withinDays: 'Zeitraum (Tage)',
-    campaignId: 'Nur diese Kampagne (ID)',
-    advertiserId: 'Nur dieser Werbetreibende (ID)',
+    campaign: 'Nur diese Kampagne',
+    advertiser: 'Nur dieser Werbetreibende',
+    anyChoice: 'Beliebig',
     category: 'Nur diese Kategorie',
     outcome: 'Nur Conversions oder Ergebnisse mit diesem Namen',
     audience: 'Nur Mitglieder dieser Zielgruppe',
@@ -1354,7 +1389,28 @@ export const de: Messages = {
     countOverlap: 'Gemeinsame Mitglieder zählen',
     overlapIs:
       '{users, plural, =0 {Kein Mitglied ist} one {1 Mitglied ist} other {{users, number} Mitglieder sind}} auch in ' +
-      '{other}.',
+      '{other}: {share} dieser und {otherShare} der anderen Zielgruppe.',
+    didTooFew: 'Die Regel verlangt das Ereignis {needed, plural, one {einmal} other {#-mal}} innerhalb des Zeitraums.',
+    estimate: 'Geschätzte Größe',
+    estimateHint: 'Wählen Sie, was Nutzer getan haben müssen, um zu sehen, wie viele davon die Regel auswählt.',
+    estimateList: 'Die Mitglieder einer Liste fügen Sie nach dem Speichern hinzu.',
+    estimateUsers: '<b>{users}</b> {count, plural, one {Nutzer wäre} other {Nutzer wären}} jetzt Mitglied.',
+    estimateTimes: 'Mindestens {times, plural, one {einmal} other {#-mal}}',
+    estimateByTimes: 'Nutzer nach Anzahl der Ereignisse',
+    users: 'Nutzer',
+    usedBy: 'Verwendet von',
+    usedByNothing: 'Keine Kampagne und keine andere Zielgruppe verwendet diese Zielgruppe.',
+    usedByLead: 'Solange eine Zielgruppe verwendet wird, kann sie nicht entfernt werden.',
+    useInclude: 'schließt die Zielgruppe ein',
+    useExclude: 'schließt die Zielgruppe aus',
+    useRule: 'Regel auf diese Zielgruppe beschränkt',
+    imports: 'Importe der letzten 30 Tage',
+    importStarted: 'Beginn',
+    importRows: 'Zeilen',
+    importAdded: 'Hinzugefügt',
+    importBad: 'Übersprungen',
+    importState: '{state, select, done {Fertig} failed {Fehlgeschlagen} other {Läuft}}',
+    importLines: 'Zeilen {lines}',
   },
   browser: {
     cancel: 'Abbrechen',
@@ -1537,6 +1593,23 @@ export const de: Messages = {
     eligible: '<b>{eligible}</b> von {sessions} Sitzungen der letzten {days, number} Tage passen ({share}).',
     eligibleAbout: '<b>Etwa {eligible}</b> von {sessions} Sitzungen der letzten {days, number} Tage passen ({share}).',
     eligibleShare: 'Anteil der passenden Sitzungen',
+    excludedSessions: 'Sitzungen, die jede Bedingung ausschließt',
+    excludes: 'Schließt aus',
+    onlyThis: 'Nur diese',
+    onlyThisHint: '„Nur diese“: Sitzungen, die ohne die Bedingung passen würden.',
+    unseen_attribute: 'Keine der letzten Sitzungen hat das Attribut {key}. Prüfen Sie die Schreibweise.',
+    unseen_audience:
+      'Kein Nutzer der letzten Sitzungen war in der Zielgruppe {key}. Mit Sitzungen wird nur gespeichert, in welchen ' +
+      'der von Kampagnen genutzten Zielgruppen der Nutzer ist.',
+    examples: 'Letzte Sitzungen als Beispiele',
+    exampleMatches: 'Passt',
+    exampleMisses: 'Passt nicht',
+    exampleMissed: 'Nicht erfüllt: {conditions}',
+    copyTitle: 'Aus anderer Kampagne übernehmen',
+    copyLead: 'Füllt diesen Abschnitt mit den Werten einer anderen Kampagne. Gespeichert wird dabei noch nichts.',
+    copyFrom: 'Kampagne',
+    copy: 'Übernehmen',
+    copied: 'Die Werte von {name} sind eingetragen. Prüfen Sie sie und wählen Sie „Speichern“.',
     reachHint:
       'Auf Grundlage von Targeting, Uhrzeiten und Bedingungen. Start und Ende, Limits, Budgets und andere Kampagnen ' +
       'sind nicht berücksichtigt.',
@@ -1762,6 +1835,20 @@ export const de: Messages = {
   },
   controls: {
     check: 'Auswirkung prüfen',
+    offer: 'Angebot',
+    advertiser: 'Werbetreibender',
+    blockedOffers: 'Gesperrte Angebote',
+    moreBlocked: 'Und {rest} weitere.',
+    testTitle: 'Regeln testen',
+    testLead:
+      'Prüfen Sie, ob die gespeicherten Regeln ein Angebot sperren würden und welche Regel greift. Leere Felder bleiben ' +
+      'unberücksichtigt.',
+    testUrl: 'Zielseite',
+    testText: 'Text des Angebots',
+    test: 'Testen',
+    testShown: 'Keine Regel sperrt ein solches Angebot.',
+    testBlocked: 'Gesperrt',
+    testBadUrl: 'Geben Sie eine URL wie https://shop.example/ ein.',
     noSample:
       'In den letzten Tagen gab es keine Antworten, an denen sich die Regeln testen lassen. Versuchen Sie es erneut, ' +
       'sobald es Traffic gibt.',
@@ -2888,6 +2975,7 @@ export const de: Messages = {
     condition: '{condition}: {matching} von {sessions}',
     includes: '{name}: {values}',
     excludes: '{name} außer {values}',
+    butNot: '{text}, aber nicht {values}',
     rule:
       '{rule, select, hours {Ausspielzeiten} audience {Zielgruppen} conditions {Eigene Attribute} no_identity ' +
       '{Bekannte Nutzer} loyalty_not_wanted {Anfragen, die Prämienangebote zulassen} loyalty_only {Anfragen, die ' +

@@ -302,3 +302,44 @@ test('the page warns of a placement without offers before saving, in both forms'
   ]);
   expect(all.body).not.toContain(warning);
 });
+
+test('blocked offers are listed with the rule that blocks each of them, at all placements or at one', async () => {
+  await me.call('PUT', path, { placements: { checkout: { blocked: { domains: ['farm.example'] } } } });
+  const blocked = async () => (await me.call('GET', `${path}/blocked`)).body.data;
+  const there = { by: 'domain', value: 'farm.example', placement: 'checkout' };
+  expect(await blocked()).toEqual([
+    expect.objectContaining({ offer_id: ids.offer, advertiser_name: 'Farm', blocks: [there] }),
+  ]);
+  await me.call('PUT', path, { blocked: { brands: ['Farm'] } });
+  const user = await signInAs(t, 'analyst', me.publisherId);
+  expect(await blocked()).toEqual([
+    expect.objectContaining({ blocks: [{ by: 'brand', value: 'Farm', placement: null }] }),
+  ]);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls`;
+  expect((await user.get(page)).body).toContain('The publisher blocks the brand Farm.');
+  await me.call('PUT', path, {});
+  expect(await blocked()).toEqual([]);
+});
+
+test('the rules can be tested with a landing page, an advertiser, a category or a text', async () => {
+  await me.call('PUT', path, {
+    blocked: { domains: ['shop.example'], words: ['half off'] },
+    allowed: { categories: ['Food'] },
+    placements: { thanks: { blocked: { brands: ['Rival'] } } },
+  });
+  const blocksOf = async (sample: object) => (await me.call('POST', `${path}/test`, sample)).body.data;
+  const domain = { by: 'domain', value: 'shop.example', placement: null };
+  expect(await blocksOf({ landing_url: 'https://www.shop.example/x' })).toEqual({ blocked: true, blocks: [domain] });
+  expect(await blocksOf({ landing_url: 'https://other.example/' })).toEqual({ blocked: false, blocks: [] });
+  expect(await blocksOf({ text: 'Now HALF off' })).toMatchObject({ blocks: [{ by: 'word' }] });
+  expect(await blocksOf({ category: 'Shoes' })).toMatchObject({ blocks: [{ by: 'not_category', value: 'Shoes' }] });
+  expect(await blocksOf({ advertiser_name: 'rival' })).toMatchObject({ blocks: [{ placement: 'thanks' }] });
+  expect(await blocksOf({})).toEqual({ blocked: false, blocks: [] });
+  expect((await me.call('POST', `${path}/test`, { url: 'x' })).status).toBe(400);
+  const user = await signInAs(t, 'analyst', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls`;
+  const tested = (await user.get(`${page}?url=www.shop.example`)).body;
+  expect(tested).toContain('The publisher blocks the domain shop.example.');
+  expect((await user.get(`${page}?url=other.example`)).body).toContain('No rule blocks such an offer.');
+  expect((await user.get(`${page}?url=https%3A%2F%2F`)).body).toContain('Enter a URL such as');
+});

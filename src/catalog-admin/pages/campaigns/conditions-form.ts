@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Comparison, type Condition, checkCondition } from '../../../catalog/conditions.ts';
+import { type Comparison, type Condition, checkCondition, comparisonsIn } from '../../../catalog/conditions.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { type FieldErrors, type Fields, type FormValue, rowCountIn } from '../../../shell/context.ts';
@@ -91,7 +91,8 @@ function rowOf(comparison: Comparison): Record<'key' | 'op' | 'value', string> {
 }
 
 function read(fields: Fields): Condition | undefined {
-  const storedComparisons = comparisonsIn(parseStored(fields.text(storedField)).conditions);
+  const { conditions: stored } = parseStored(fields.text(storedField));
+  const storedComparisons = isCondition(stored) ? comparisonsIn(stored) : [];
   const match = fields.text(`${name}.match`) === 'all' ? 'all' : 'any';
   const rowsOf = (group: number): Comparison[] =>
     Array.from({ length: fields.rowCount(`${groups}.${group}.rows`) }, (_, row) =>
@@ -117,12 +118,6 @@ function readRow(fields: Fields, at: string, storedComparisons: readonly Compari
 
 /** Validate the stored rules, because the hidden field may have been tampered with in the browser. */
 const isCondition = (value: unknown): value is Condition => checkCondition(value, '').length === 0;
-
-function comparisonsIn(condition: unknown): Comparison[] {
-  if (!isCondition(condition)) return [];
-  if (isComparison(condition)) return [condition];
-  return ('all' in condition ? condition.all : condition.any).flatMap(comparisonsIn);
-}
 
 export const conditionsPart: RulesPart = { path, toForm, read };
 

@@ -1,11 +1,11 @@
 import { pacings } from '../../../catalog/rules.ts';
 import type { Html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { FieldErrors, Fields, FormValue } from '../../../shell/context.ts';
+import type { FieldErrors, Fields, FormValue, FormValues } from '../../../shell/context.ts';
 import { type FormBuilder, isNested, type Nested } from '../../../shell/forms.ts';
 import { frequencyPart, totalsPart } from './caps-form.ts';
 import { conditionErrors, conditionsPart } from './conditions-form.ts';
-import { fieldPart, partsToForm, type RulesPart, readParts } from './rules-part.ts';
+import { fieldPart, partsToForm, type RulesPart, readParts, storedField } from './rules-part.ts';
 import { scheduleErrors, scheduleParts } from './schedule-form.ts';
 import { exclusionGroupsPart, targetingParts, userParts } from './targeting-form.ts';
 
@@ -47,6 +47,15 @@ export const rulesToForm = (rules: unknown, timeZone: string): Record<string, Fo
  */
 export const readRules = (fields: Fields, timeZone: string, section?: RuleSection): Nested =>
   readParts(section === undefined ? allParts(timeZone) : partsOf(timeZone)[section], fields);
+
+/** Returns the form values of a section, with the rules of another campaign. Rules without a form field are not copied. */
+export function copiedValues(values: FormValues, rules: unknown, timeZone: string, section: RuleSection): FormValues {
+  const parts = partsOf(timeZone)[section];
+  const isPart = (name: string): boolean =>
+    parts.some(({ path }) => name === `rules.${path}` || name.startsWith(`rules.${path}.`));
+  const { [storedField]: _stored, ...copied } = partsToForm(parts, isNested(rules) ? rules : {});
+  return { ...Object.fromEntries(Object.entries(values).filter(([name]) => !isPart(name))), ...copied };
+}
 
 /** Assigns validation errors to the form fields that contain the invalid values. */
 export const ruleErrors = (errors: FieldErrors, fields: Fields): FieldErrors =>

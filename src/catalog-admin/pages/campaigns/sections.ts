@@ -7,9 +7,9 @@ import { readColumns } from '../../../management/read-columns.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import { hiddenField } from '../../../shell/components.ts';
-import { type Fields, hasRole } from '../../../shell/context.ts';
-import { columns, type FormBuilder, fieldGroup, splitList } from '../../../shell/forms.ts';
+import { collapsedCard, hiddenField, notice } from '../../../shell/components.ts';
+import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
+import { columns, createForm, type FormBuilder, fieldGroup, splitList } from '../../../shell/forms.ts';
 import { advertisers } from '../../resources/advertisers.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { type PageServices, reachPath } from '../services.ts';
@@ -18,7 +18,7 @@ import { conditionFields } from './conditions-form.ts';
 import { goalFields, readGoal } from './goals.ts';
 import { landingField } from './landing-field.ts';
 import { createPicker, ownKindsFor, type Picker } from './options.ts';
-import { pacingField, type RuleSection, readRules } from './rules-form.ts';
+import { copiedValues, pacingField, type RuleSection, readRules } from './rules-form.ts';
 import { storedField } from './rules-part.ts';
 import { scheduleFields } from './schedule-form.ts';
 import {
@@ -134,9 +134,14 @@ function ruleSection(services: PageServices, options: RuleSectionOptions): Campa
     title,
     summary,
     form: {
-      fields: (form, context) => html`
-        ${hiddenField(storedField, String(form.values[storedField] ?? '{}'))}
-        ${fields(form, context, services, createPicker(services.deps, context))}`,
+      fields: async (form, context) => {
+        const source = hasReach === true ? await copySource(services, context) : null;
+        const filled = source === null ? form : withRulesOf(source, form, context, key);
+        return html`
+          ${source !== null && notice('info', html`<p>${t('campaigns.copied', { name: String(source.name) })}</p>`)}
+          ${hiddenField(storedField, String(form.values[storedField] ?? '{}'))}
+          ${fields(filled, context, services, createPicker(services.deps, context))}`;
+      },
       read: (submitted, context) => ({
         ...read?.(submitted, context),
         rules: readRules(submitted, context.publisher.timeZone, key),
@@ -145,9 +150,44 @@ function ruleSection(services: PageServices, options: RuleSectionOptions): Campa
         <div class="sticky">
           ${await reachPanel(context, values)}
           ${forecastPanel(services, context, { key, view })}
+          ${hasReach === true && (await copyCard(services, context, { key, view }))}
         </div>`,
     },
   };
+}
+
+/** Query parameter with the ID of the campaign whose rules are copied into the form. */
+const copyParameter = 'copy';
+
+/** Returns the campaign whose rules are to be copied, or null if the URL names no campaign of the publisher. */
+async function copySource({ management }: PageServices, context: PublisherContext): Promise<View | null> {
+  const id = queryText(context, copyParameter);
+  return id === '' ? null : management.get(context, campaigns, id).catch(() => null);
+}
+
+const withRulesOf = (source: View, form: FormBuilder, { publisher }: PublisherContext, key: RuleSection): FormBuilder =>
+  createForm(copiedValues(form.values, source.rules, publisher.timeZone, key), [], form.to);
+
+/** Renders the card that fills the form of a section with the rules of another campaign. Nothing is saved by it. */
+async function copyCard(
+  { management }: PageServices,
+  context: PublisherContext,
+  { key, view }: { key: string; view: View | null },
+): Promise<Html> {
+  if (view === null || !canEdit(context)) return nothing;
+  const others = (await choicesOf(management, context, campaigns, '')).filter(({ value }) => value !== String(view.id));
+  if (others.length === 0) return nothing;
+  const form = createForm({ [copyParameter]: '' });
+  return collapsedCard(
+    t('campaigns.copyTitle'),
+    html`
+      <form class="form" method="get" action="${context.path(`/campaigns/${view.id}`)}#${key}">
+        ${hiddenField(sectionParameter, key)}
+        ${form.select(copyParameter, { label: t('campaigns.copyFrom'), choices: others })}
+        <p class="actions"><button class="button small">${t('campaigns.copy')}</button></p>
+      </form>`,
+    { lead: t('campaigns.copyLead') },
+  );
 }
 
 /** Renders the forecast panel next to the form of a section, for users who can edit the campaign. */

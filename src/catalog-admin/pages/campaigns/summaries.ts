@@ -1,4 +1,4 @@
-import type { Comparison, Condition } from '../../../catalog/conditions.ts';
+import { type Comparison, comparisonsIn } from '../../../catalog/conditions.ts';
 import { splitKind } from '../../../catalog/event-kinds.ts';
 import type { PublisherContext } from '../../../catalog/pages.ts';
 import type { CampaignGoal, CampaignRules, TargetingKey, TotalCap } from '../../../catalog/rules.ts';
@@ -142,11 +142,6 @@ export function usersSummary(_context: PublisherContext, view: View): Html {
     ],
     t('campaigns.allUsers'),
   );
-}
-
-function comparisonsIn(condition: Condition): Comparison[] {
-  if ('all' in condition) return condition.all.flatMap(comparisonsIn);
-  return 'any' in condition ? condition.any.flatMap(comparisonsIn) : [condition];
 }
 
 const comparisonText = (comparison: Comparison): string =>

@@ -27,6 +27,7 @@ import { defaultButton, rowList, withRowChange } from '../../../shell/row-list.t
 import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
 import type { PageServices } from '../services.ts';
+import { blockedCard, testCard } from './blocked-offers.ts';
 import { costCard, effectNotice } from './controls-effects.ts';
 
 const path = '/settings/controls';
@@ -146,6 +147,8 @@ async function controlsPage(
         <p>${lead}</p>
         ${isEditor ? saveForm(context, to, body, { extra: checkButton(), rows: true }) : readOnlyFields(fields)}
       </section>
+      ${testCard(context, storedOf(view))}
+      ${await blockedCard(context)}
       ${await costCard(services, context, view)}`,
   };
 }

@@ -1,0 +1,67 @@
+import { createApi, printResponse } from '../../command-line/api.ts';
+import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+
+const path = '/manage/v1/alerts';
+const channelsPath = '/manage/v1/alert-channels';
+
+type AlertView = {
+  id: number;
+  kind: string;
+  title: string;
+  raised_at: string;
+  ended_at: string | null;
+  muted: { until: string; by: string; note: string } | null;
+  messages: readonly { channel: string | null; state: string }[];
+};
+
+export const list: Run = async (call) => {
+  if (call.args.length > 0) throw usageError('This command takes no arguments.');
+  const kind = textOption(call, 'kind');
+  const query = kind === '' ? {} : { kind };
+  const { data } = (await createApi(call).call('GET', path, { query })) as { data: readonly AlertView[] };
+  for (const alert of data) {
+    call.out.data(alert);
+    const { id, title, raised_at: raisedAt, ended_at: endedAt, muted, messages } = alert;
+    const states = messages.map(({ channel, state }) => `${channel ?? 'e-mail'} ${state}`).join(', ');
+    const remarks = [
+      endedAt !== null && `ended ${endedAt}`,
+      muted !== null && `muted until ${muted.until}`,
+      states,
+    ].filter(Boolean);
+    call.out.line(`${id}  ${raisedAt}  ${title}${remarks.length > 0 ? `  (${remarks.join('; ')})` : ''}`);
+  }
+  if (data.length === 0) call.out.note('There are no alerts.');
+  return exitCodes.ok;
+};
+
+function onlyId({ args: [id = '', ...rest] }: Call, noun: string): string {
+  if (!/^\d+$/.test(id) || rest.length > 0) throw usageError(`Expected one ${noun} id.`);
+  return id;
+}
+
+export const mute: Run = async (call) => {
+  const id = onlyId(call, 'alert');
+  const [hours, note] = [textOption(call, 'hours'), textOption(call, 'note')];
+  const body = { ...(hours !== '' && { hours: Number(hours) }), ...(note !== '' && { note }) };
+  return printResponse(call, await createApi(call).call('POST', `${path}/${id}/mute`, { body }));
+};
+
+export const unmute: Run = async (call) =>
+  printResponse(call, await createApi(call).call('POST', `${path}/${onlyId(call, 'alert')}/unmute`));
+
+export const channels: Run = async (call) => {
+  if (call.args.length > 0) throw usageError('This command takes no arguments.');
+  const { data } = (await createApi(call).call('GET', channelsPath)) as {
+    data: readonly { id: number; name: string; kinds: readonly string[]; error: string | null }[];
+  };
+  for (const channel of data) {
+    call.out.data(channel);
+    const { id, name, kinds, error } = channel;
+    call.out.line(`${id}  ${name}  ${kinds.join(', ')}${error === null ? '' : `  (failed: ${error})`}`);
+  }
+  if (data.length === 0) call.out.note('There are no channels.');
+  return exitCodes.ok;
+};
+
+export const test: Run = async (call) =>
+  printResponse(call, await createApi(call).call('POST', `${channelsPath}/${onlyId(call, 'channel')}/test`));
