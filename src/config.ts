@@ -50,6 +50,8 @@ export type Config = {
   /** Maximum lag of the replica before reports are read from the primary, in milliseconds. */
   reportsMaxLagMs: number;
   databasePoolSize: number;
+  /** Memory for publishers that are loaded on first use, in MB. 0 loads all publishers at the start. */
+  catalogueMemoryMb: number;
   commitTimeoutMs: number;
   /** Whether the process may start on the database schema of the next release. */
   allowNewerSchema: boolean;
@@ -148,6 +150,7 @@ export function loadConfig(
     reportsUrl: parseReplicaUrl(raw.DATABASE_REPORTS_URL, problems),
     reportsMaxLagMs: raw.DATABASE_REPORTS_MAX_LAG_S * 1000,
     databasePoolSize: raw.DATABASE_POOL_SIZE,
+    catalogueMemoryMb: raw.CATALOGUE_MEMORY_MB,
     commitTimeoutMs: raw.COMMIT_TIMEOUT_MS,
     allowNewerSchema: raw.ALLOW_NEWER_SCHEMA,
     dataDir: raw.DATA_DIR,

@@ -47,6 +47,7 @@ describe('defaults', () => {
       reportsUrl: null,
       reportsMaxLagMs: 60_000,
       databasePoolSize: 12,
+      catalogueMemoryMb: 0,
       commitTimeoutMs: 2000,
       dataDir: '.data',
       tokenKeys: [{ id: 1, secret: 'a'.repeat(32) }],

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
-import type { Snapshot } from '../catalog/types.ts';
+import type { CatalogStore } from '../catalog/store.ts';
 import type { Config } from '../config.ts';
 import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import { AppError } from '../platform/errors.ts';
@@ -19,6 +19,7 @@ import {
   publisherPath,
   type User,
   useLanguageOf,
+  type ViewedAdvertiser,
   type ViewedPublisher,
   type Viewer,
 } from '../shell/context.ts';
@@ -42,7 +43,7 @@ export const twoFactorPath = '/dashboard/account/two-factor';
 export type AccessDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  catalog: { current: () => Snapshot; refresh: () => Promise<void> };
+  catalog: Pick<CatalogStore, 'current' | 'ready' | 'refresh'>;
   config: Config;
   now: () => number;
 };
@@ -88,7 +89,11 @@ export function registerAccessControl(app: App, { deps, cookies }: { deps: Acces
     if (request.viewer === null) return toSignIn(request, reply);
     if (mustSetUpTwoFactor(config, request, request.viewer)) return redirect(request, reply, twoFactorPath);
     const { publisherId, advertiserId } = request.params as { publisherId?: string; advertiserId?: string };
-    if (advertiserId !== undefined) return failFast(() => openAdvertiser(pool, request, idIn(advertiserId)));
+    if (advertiserId !== undefined) {
+      await failFast(() => openAdvertiser(pool, request, idIn(advertiserId)));
+      await catalog.ready((request.viewedAdvertiser as ViewedAdvertiser).publisherId);
+      return;
+    }
     const { viewer } = request;
     request.openPublisher = lastPublisher(request, viewer, { deps, cookies });
     if (publisherId === undefined) {
@@ -108,6 +113,7 @@ export function registerAccessControl(app: App, { deps, cookies }: { deps: Acces
       request.viewer = { ...viewer, user: member };
     }
     if (isOperator && !catalog.current().publishers.has(id)) await catalog.refresh();
+    await catalog.ready(id);
     request.viewedPublisher = catalog.current().publishers.get(id) ?? null;
     if (request.viewedPublisher === null) throw new AppError('not_found');
     request.openPublisher = request.viewedPublisher;

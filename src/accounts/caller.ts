@@ -1,12 +1,15 @@
 import type { FastifyRequest } from 'fastify';
+import type { CatalogStore } from '../catalog/store.ts';
 import type { ApiKey, Publisher, Snapshot } from '../catalog/types.ts';
 import { callOf } from '../management/http.ts';
+import { operatorPermission } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import {
   type Authenticator,
   createAuthenticator,
   hashKey,
   type KeyGrant,
+  type KeySource,
   type Permission,
   presentedKey,
 } from '../platform/http/auth.ts';
@@ -89,9 +92,31 @@ export function calledPublisher(request: FastifyRequest): Publisher {
   return snapshot.publishers.get(callOf(request).publisherId) as Publisher;
 }
 
+/** Returns the publisher that an operator's call names in its query string, or null. */
+function namedPublisher({ key }: Caller, { query }: KeySource): number | null {
+  const { publisher_id: id } = query as { publisher_id?: unknown };
+  const isNamed = typeof id === 'string' && key?.permissions.has(operatorPermission) === true;
+  return isNamed && /^[1-9]\d{0,9}$/.test(id) ? Number(id) : null;
+}
+
+/** Loads the campaigns of a call's publisher if necessary, and returns the caller with the snapshot that has them. */
+function prepareCaller(
+  catalog: Pick<CatalogStore, 'current' | 'ready'>,
+  caller: Caller,
+  source: KeySource,
+): Promise<Caller> | null {
+  const named = namedPublisher(caller, source);
+  const [own, other] = [catalog.ready(caller.publisher.id), named === null ? null : catalog.ready(named)];
+  if (own === null && other === null) return null;
+  return Promise.all([own, other]).then(() => {
+    const snapshot = catalog.current();
+    return { ...caller, snapshot, publisher: snapshot.publishers.get(caller.publisher.id) ?? caller.publisher };
+  });
+}
+
 /** Creates an authenticator that checks keys against the current configuration snapshot. */
 export const createKeyAuthenticator = (
-  catalog: { current: () => Snapshot },
+  catalog: Pick<CatalogStore, 'current' | 'ready'>,
   now: () => number,
   uses: { note: (keyId: number) => void },
 ): Authenticator<Caller> =>
@@ -101,6 +126,7 @@ export const createKeyAuthenticator = (
     used: ({ key }) => {
       if (key !== null) uses.note(key.id);
     },
+    prepare: (caller, source) => prepareCaller(catalog, caller, source),
   });
 
 /**

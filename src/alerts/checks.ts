@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { findExpiringKeys } from '../accounts/keys.ts';
 import { budgetKey, findReachedBudgets, findUsedBudgets } from '../budgets/reached-budgets.ts';
-import type { Snapshot } from '../catalog/types.ts';
+import type { CatalogStore } from '../catalog/store.ts';
 import { readStock } from '../coupons/stock.ts';
 import { readLearningState } from '../learning/health.ts';
 import { transaction } from '../platform/db/pool.ts';
@@ -11,7 +11,7 @@ import { readFailedTransformations } from '../webhooks/last-failure.ts';
 import type { AlertCheck, AlertFact } from './kinds.ts';
 import { recordAlerts, recordLasting } from './record.ts';
 
-type CheckDeps = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
+type CheckDeps = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current' | 'checked'>; now: () => number };
 
 /** Lock that allows only one process at a time to check for lasting problems. */
 const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_alerts'))";
@@ -23,7 +23,7 @@ const nearlyUsed = 0.8;
  * event.
  */
 export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<void> {
-  const [snapshot, nowMs] = [catalog.current(), now()];
+  const [snapshot, nowMs] = [await catalog.checked(), now()];
   const usedUp = new Set((await findReachedBudgets(pool, snapshot, nowMs)).map(budgetKey));
   const nearly = (await findUsedBudgets(pool, snapshot, nowMs, nearlyUsed)).filter(
     (usage) => usage.metric === 'budget' && !usedUp.has(budgetKey(usage)),
@@ -62,7 +62,7 @@ export async function checkKeys({ pool, now }: { pool: pg.Pool; now: () => numbe
  * rate is still unknown.
  */
 export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<void> {
-  const [{ offers }, nowMs] = [catalog.current(), now()];
+  const [{ offers }, nowMs] = [await catalog.checked(), now()];
   await transaction(pool, async (executor) => {
     await executor.query(lockSql);
     const stock = await readStock(executor, null, nowMs);

@@ -138,27 +138,43 @@ type PublisherCaps = {
   hasTotals: boolean;
 };
 
-const activeCapsBySnapshot = new WeakMap<Snapshot, ActiveCaps>();
+/** Active caps found so far, and the number of offers in which they were looked for. */
+type FoundCaps = {
+  size: number;
+  active: ActiveCaps;
+  ofPublishers: Map<number, PublisherCaps>;
+  totals: Map<string, LimitedTotal>;
+  /** Totals of each campaign across all publishers, which apply wherever a publisher sets none of its own. */
+  ownOfCampaigns: Map<number, readonly LimitedTotal[]>;
+  /** Campaigns for which some publishers have totals. */
+  campaignsOfPublishers: Set<number>;
+};
 
-/** Returns the active caps of a catalogue, which are computed once per snapshot. Pure function. */
+const capsByOffers = new WeakMap<Snapshot['offers'], FoundCaps>();
+
+/**
+ * Returns the active caps of a catalogue, which are computed once per snapshot. If publishers have been added to the
+ * snapshot since, only their campaigns are looked at.
+ */
 export function activeCapsOf(snapshot: Snapshot): ActiveCaps {
-  let activeCaps = activeCapsBySnapshot.get(snapshot);
-  if (activeCaps === undefined) {
-    activeCaps = findActiveCaps(snapshot);
-    activeCapsBySnapshot.set(snapshot, activeCaps);
+  const { offers } = snapshot;
+  let caps = capsByOffers.get(offers);
+  if (caps === undefined || caps.size !== offers.size) {
+    caps = findActiveCaps(snapshot, caps ?? null);
+    capsByOffers.set(offers, caps);
   }
-  return activeCaps;
+  return caps.active;
 }
 
 const none: readonly LimitedTotal[] = [];
 
-function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
-  const ofPublishers = new Map<number, PublisherCaps>();
-  const totals = new Map<string, LimitedTotal>();
-  /** Totals of each campaign across all publishers, which apply wherever a publisher sets none of its own. */
-  const ownOfCampaigns = new Map<number, readonly LimitedTotal[]>();
-  /** Campaigns for which some publishers have totals. */
-  const campaignsOfPublishers = new Set<number>();
+function findActiveCaps({ offers, publishers }: Snapshot, before: FoundCaps | null): FoundCaps {
+  const { ofPublishers, totals, ownOfCampaigns, campaignsOfPublishers } = before ?? {
+    ofPublishers: new Map<number, PublisherCaps>(),
+    totals: new Map<string, LimitedTotal>(),
+    ownOfCampaigns: new Map<number, readonly LimitedTotal[]>(),
+    campaignsOfPublishers: new Set<number>(),
+  };
   const addTotals = (limited: readonly LimitedTotal[]): void => {
     for (const total of limited) {
       totals.set(total.key, total);
@@ -166,7 +182,10 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
       else campaignsOfPublishers.add(total.campaignId);
     }
   };
-  for (const campaign of new Set([...offers.values()].map((offer) => offer.campaign))) {
+  const campaigns = new Set<Campaign>();
+  let at = 0;
+  for (const { campaign } of offers.values()) if (at++ >= (before?.size ?? 0)) campaigns.add(campaign);
+  for (const campaign of campaigns) {
     // Include campaigns that no publisher runs any longer, because events for them may still arrive.
     addTotals(ownTotals(campaign, publishers.get(campaign.publisherId)));
     for (const publisherId of campaign.provisions.keys()) {
@@ -213,7 +232,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
     total: (key) => totals.get(key),
     totals: [...totals.values()],
   };
-  return active;
+  return { size: offers.size, active, ofPublishers, totals, ownOfCampaigns, campaignsOfPublishers };
 }
 
 /** Properties of a fetch that determine its caps and budgets. No caps apply to test fetches (`dev`). */

@@ -33,10 +33,15 @@ export function createBudgets({ platform, catalog: { store: catalog }, learning,
   const usage = createLiveUsage({ pool, catalog, now });
   const slices = createSlices({ pool, catalog, logger, now, usage });
   registerBudgetMetrics(metrics.registry, { pool, catalog, now });
-  const ratesOf = (offerId: number): HighRates => {
-    const offer = catalog.current().offers.get(offerId);
-    return offer === undefined ? noRates : highRatesOf(learning.model.current(), offer);
-  };
+  async function releaseReservations(): Promise<void> {
+    const { offers } = await catalog.checked();
+    const ratesOf = (offerId: number): HighRates => {
+      const offer = offers.get(offerId);
+      return offer === undefined ? noRates : highRatesOf(learning.model.current(), offer);
+    };
+    await releaseDueReservations(pool, eventsStoredUntil(), ratesOf);
+    await releaseExpiredSlices(pool);
+  }
   const jobs: readonly Job[] = [
     {
       name: 'campaign usage',
@@ -59,10 +64,7 @@ export function createBudgets({ platform, catalog: { store: catalog }, learning,
       roles: ['worker'],
       pauseMs: 1000,
       locks: 'due rows of cap_reservations, or expired ones of cap_slices (skip locked), then rows of campaign_usage',
-      run: async () => {
-        await releaseDueReservations(pool, eventsStoredUntil(), ratesOf);
-        await releaseExpiredSlices(pool);
-      },
+      run: releaseReservations,
     },
   ];
   return {

@@ -14,8 +14,17 @@ export type Catalog = Awaited<ReturnType<typeof createCatalog>>;
 /** Creates the catalog module: the configuration snapshot that requests use, and units of work that change it. */
 export async function createCatalog({ platform, buildIndex }: { platform: Platform; buildIndex: BuildIndex }) {
   const { pool, dbHealth, logger, now, config, metrics } = platform.deps;
+  const failFast = createFailFast(dbHealth);
   const store = await retryStart(() =>
-    startCatalogStore({ pool, databaseUrl: platform.databaseUrl, logger, buildIndex, now }),
+    startCatalogStore({
+      pool,
+      databaseUrl: platform.databaseUrl,
+      logger,
+      buildIndex,
+      now,
+      limitBytes: config.catalogueMemoryMb === 0 ? null : config.catalogueMemoryMb * 2 ** 20,
+      failFast,
+    }),
   );
   registerCatalogMetrics(metrics.registry, store, now);
   return {
@@ -23,7 +32,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     rank: 20,
     store,
     management: createManagement({ pool, dbHealth, catalog: store, logger, now }),
-    placements: createPlacements(pool, createFailFast(dbHealth)),
+    placements: createPlacements(pool, failFast),
     cursors: createSigner(config.tokenKeys, 'list-cursor'),
     probes: async (app: App, { eventLog }: { eventLog: EventLog | null }) =>
       void (await app.register(healthRoutes, { dbHealth, catalogVersion: () => store.current().version, eventLog })),

@@ -1,21 +1,51 @@
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { FailFast } from '../platform/db/health.ts';
 import { listen } from '../platform/db/listen.ts';
 import { type Executor, readTransaction } from '../platform/db/pool.ts';
 import type { ServerUrl } from '../platform/db/servers.ts';
 import { type ExchangeRates, exchangeRatesOf, type RateRow } from '../platform/exchange-rates.ts';
+import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { type Pause, runInSlices } from '../platform/lib/slices.ts';
 import type { Logger } from '../platform/logger.ts';
-import { toCampaign, toExperiment, toKey, toOffer, toPublisher, toSequenceRule } from './snapshot/convert.ts';
-import { loadRows, loadVersion, type Stored } from './snapshot/load.ts';
-import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './snapshot/rows.ts';
-import type { BuildIndex, Offer, Publisher, Snapshot } from './types.ts';
+import { type Base, type BuiltOffers, buildOffers, buildPublishers, groupByPublisher } from './snapshot/build.ts';
+import { toKey } from './snapshot/convert.ts';
+import { findCheckedCampaigns, loadCampaigns, loadRows, loadVersion, type Stored } from './snapshot/load.ts';
+import {
+  appendRows,
+  createOnDemand,
+  loadedPublishers,
+  notLoaded,
+  type Residence,
+  readAddition,
+  rowsOfCampaigns,
+  sortRows,
+} from './snapshot/on-demand.ts';
+import type { CatalogRows } from './snapshot/rows.ts';
+import type { BuildIndex, Offer, OfferIndex, Publisher, Snapshot } from './types.ts';
 
 /** Provides the current snapshot. A request calls `current()` once and then uses the same snapshot throughout. */
 export type CatalogStore = {
   current: () => Snapshot;
+  /**
+   * Loads the campaigns of a publisher if necessary, and marks the publisher as used. Call it before using the
+   * publisher's offers.
+   * @returns null if the current snapshot contains them, so that callers continue without waiting
+   * @throws AppError unavailable, asynchronously
+   */
+  ready: (publisherId: number) => Promise<void> | null;
+  /**
+   * Returns a snapshot that contains all campaigns that background jobs check, regardless of which publishers are
+   * loaded: campaigns with total caps, goals, an end or coupon codes. If publishers are loaded on first use, it lacks
+   * images and most texts, and it can be up to a minute old.
+   */
+  checked: () => Promise<Snapshot>;
+  /** Loads the campaigns of several publishers. */
+  readyAll: (publisherIds: Iterable<number>) => Promise<void>;
+  /** Returns figures about publishers that are loaded on first use, or null if all publishers stay loaded. */
+  residence: () => Residence | null;
   /** Time at which the snapshot was last known to be up to date, in epoch milliseconds. */
   confirmedAtMs: () => number;
   /** Reloads the configuration if it has changed. Callers use it after changing the configuration themselves. */
@@ -34,13 +64,17 @@ type CatalogStoreOptions = {
   logger: Logger;
   buildIndex: BuildIndex;
   now: () => number;
+  /** Memory limit for publishers that are loaded on first use, in bytes. If absent, all publishers stay loaded. */
+  limitBytes?: number | null;
+  failFast?: FailFast;
 };
 
 /** Loads the catalogue and keeps it up to date, by listening for NOTIFY and by polling the version every 500 ms. */
 export async function startCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {
-  const { pool, databaseUrl, logger, buildIndex, now } = options;
+  const { pool, databaseUrl, logger, buildIndex, now, limitBytes = null, failFast = (work) => work() } = options;
+  const isOnDemand = limitBytes !== null;
   let confirmedAtMs = now();
-  let snapshot = await loadSnapshot(pool, buildIndex);
+  let snapshot = await loadSnapshot(pool, buildIndex, null, isOnDemand);
   let refreshing: Promise<void> | null = null;
   let isStale = false;
   let stopped = false;
@@ -49,11 +83,27 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
     const askedAtMs = now();
     const { version, source } = await loadVersion(pool);
     const isNewest = version === snapshot.version && source === storedOf(snapshot).source;
-    if (!isNewest) snapshot = await loadSnapshot(pool, buildIndex, snapshot);
+    if (!isNewest) snapshot = await loadSnapshot(pool, buildIndex, snapshot, isOnDemand);
     confirmedAtMs = askedAtMs;
     if (isNewest) return;
     logger.debug({ version: snapshot.version, offers: snapshot.offers.size }, 'catalogue snapshot replaced');
   }
+
+  const onDemand = isOnDemand
+    ? createOnDemand({
+        limitBytes,
+        now,
+        logger,
+        failFast,
+        current: () => snapshot,
+        replace: (next) => {
+          snapshot = next;
+        },
+        refresh: refreshOnce,
+        extend: (publisherIds) => extendSnapshot(pool, buildIndex, snapshot, publisherIds),
+        without: withoutPublishers,
+      })
+    : null;
 
   function refresh(): Promise<void> {
     if (refreshing !== null) {
@@ -63,7 +113,7 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
     refreshing = (async () => {
       do {
         isStale = false;
-        await refreshOnce();
+        await (onDemand === null ? refreshOnce() : onDemand.inTurn(refreshOnce));
       } while (isStale && !stopped);
     })().finally(() => {
       refreshing = null;
@@ -75,8 +125,14 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
     void refresh().catch((err) => logger.warn({ err }, 'catalogue refresh failed; the previous snapshot stays in use'));
   const unlisten = listen(databaseUrl, 'perkwire_catalog', refreshInBackground);
   const timer = setInterval(refreshInBackground, pollMs);
+  const ready = onDemand === null ? () => null : onDemand.ready;
+  const findChecked = createCheckedSource(pool, now);
   return {
     current: () => snapshot,
+    ready,
+    readyAll: async (publisherIds) => void (await Promise.all([...new Set(publisherIds)].map(ready))),
+    checked: async () => (isOnDemand ? findChecked(snapshot) : snapshot),
+    residence: () => onDemand?.residence() ?? null,
     confirmedAtMs: () => confirmedAtMs,
     refresh,
     stop: async () => {
@@ -84,6 +140,7 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
       clearInterval(timer);
       await unlisten();
       await refreshing?.catch(() => {});
+      await onDemand?.stop();
     },
   };
 }
@@ -92,26 +149,41 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
  * Loads a consistent snapshot of the configuration.
  * @param base earlier snapshot; campaigns that have not changed since then are shared with it instead of being loaded
  * again
+ * @param isOnDemand whether to load only the campaigns of publishers that are loaded in the base
  */
 export async function loadSnapshot(
   pool: pg.Pool,
   buildIndex: BuildIndex,
   base: Snapshot | null = null,
+  isOnDemand = false,
 ): Promise<Snapshot> {
-  const { rows, source, changed } = await readTransaction(pool, (executor) =>
-    loadRows(executor, base === null ? null : storedOf(base)),
-  );
-  const snapshot = await buildSnapshot({
+  const stored = base === null ? null : storedOf(base);
+  const loadedIds = isOnDemand ? (base === null ? [] : loadedPublishers(base).map(({ id }) => id)) : null;
+  if (isOnDemand && stored !== null) sortRows(stored.rows);
+  const { rows, source, changed } = await readTransaction(pool, (executor) => loadRows(executor, stored, loadedIds));
+  const isLoaded = loadedIds === null ? undefined : isOneOf(new Set(loadedIds));
+  const { snapshot, present } = await buildAll({
     rows,
     buildIndex,
     base: base === null || changed === null ? null : { snapshot: base, changed },
+    isLoaded,
   });
   const sourceMark = hash('sha256', source, 'base64url').slice(0, 8);
-  storedBySnapshot.set(snapshot, { rows, source, stateId: `catalog ${rows.version} ${sourceMark}` });
+  const stateId = `catalog ${rows.version} ${sourceMark}`;
+  storedBySnapshot.set(snapshot, { rows, source, stateId, present: isOnDemand ? present : null });
   return snapshot;
 }
 
-type Loaded = Stored & { stateId: string };
+/** Whether the campaigns of a publisher are loaded (see `CatalogStore.ready`). */
+export const isLoaded = ({ index }: Publisher): boolean => index !== notLoaded;
+
+const isOneOf =
+  (ids: ReadonlySet<number>) =>
+  (id: number): boolean =>
+    ids.has(id);
+
+/** Rows of a snapshot. `present` is set if publishers are loaded on first use: see `BuiltOffers`. */
+type Loaded = Stored & { stateId: string; present: BuiltOffers['present'] | null };
 
 const storedBySnapshot = new WeakMap<Snapshot, Loaded>();
 
@@ -122,14 +194,152 @@ function storedOf(snapshot: Snapshot): Loaded {
 }
 
 /**
+ * Adds the campaigns of publishers to a snapshot, which stays at its version. Requests that already use the snapshot
+ * are not affected, because they use only publishers that are already loaded.
+ * @returns false if the database has another version; nothing was added
+ */
+async function extendSnapshot(
+  pool: pg.Pool,
+  buildIndex: BuildIndex,
+  snapshot: Snapshot,
+  publisherIds: readonly number[],
+): Promise<boolean> {
+  const stored = storedOf(snapshot);
+  const present = stored.present as Map<number, readonly Offer[]>;
+  const isKnown = (campaignId: number): boolean => present.has(campaignId);
+  const addition = await readAddition(pool, publisherIds, { ...stored, version: snapshot.version, isKnown });
+  if (addition === null) return false;
+  const { rows, campaignIds } = addition;
+  const built = await runInSlices(buildOffers(rows, null));
+  const presentOf = (id: number): readonly Offer[] => built.present.get(id) ?? present.get(id) ?? [];
+  const timeZoneOf = (id: number): string => snapshot.publishers.get(id)?.timeZone ?? 'UTC';
+  const indexes = new Map<Publisher, OfferIndex>();
+  const added = new Map(campaignIds.map((id) => [id, presentOf(id)]));
+  const provisioned = await runInSlices(groupByPublisher(added, isOneOf(new Set(publisherIds))));
+  for (const id of publisherIds) {
+    const publisher = snapshot.publishers.get(id) as Publisher;
+    const offers = provisioned.get(id) ?? [];
+    indexes.set(publisher, await runInSlices(buildIndex({ publisher, offers, timeZoneOf })));
+  }
+  // From here on, nothing pauses, so that no request sees a part of the addition.
+  for (const [id, offer] of built.offers) (snapshot.offers as Map<number, Offer>).set(id, offer);
+  for (const [id, offers] of built.present) present.set(id, offers);
+  appendRows(stored.rows, rows);
+  for (const [publisher, index] of indexes) {
+    index.isUsed = true;
+    publisher.index = index;
+  }
+  return true;
+}
+
+/** Returns a snapshot without the campaigns that only the given publishers use. The original stays as it is. */
+function withoutPublishers(snapshot: Snapshot, publisherIds: ReadonlySet<number>): Snapshot {
+  const stored = storedOf(snapshot);
+  const publishers = new Map<number, Publisher>();
+  for (const [id, publisher] of snapshot.publishers)
+    publishers.set(id, publisherIds.has(id) ? { ...publisher, index: notLoaded } : publisher);
+  const isLoaded = (id: number): boolean => (publishers.get(id)?.index ?? notLoaded) !== notLoaded;
+  const provisions = groupProvisions(stored.rows);
+  const retained = new Set<number>();
+  for (const { id, publisher_id: ownerId } of stored.rows.campaigns)
+    if (isLoaded(ownerId) || provisions.get(id)?.some(isLoaded) === true) retained.add(id);
+  const isRetained = isOneOf(retained);
+  const next: Snapshot = {
+    ...snapshot,
+    publishers,
+    publishersBySdkId: new Map([...publishers.values()].map((publisher) => [publisher.sdkId, publisher])),
+    offers: new Map([...snapshot.offers].filter(([, { campaign }]) => retained.has(campaign.id))),
+  };
+  storedBySnapshot.set(next, {
+    ...stored,
+    rows: { ...stored.rows, ...rowsOfCampaigns(stored.rows, isRetained) },
+    present: new Map([...(stored.present ?? [])].filter(([id]) => retained.has(id))),
+  });
+  return next;
+}
+
+function groupProvisions({ provisions }: CatalogRows): Map<number, number[]> {
+  const publisherIds = new Map<number, number[]>();
+  for (const row of provisions) getOrInsert(publisherIds, row.campaign_id, () => []).push(row.publisher_id);
+  return publisherIds;
+}
+
+/** Minimum age at which the checked campaigns are read again, as a multiple of the time it took, and its maximum. */
+const [restPerRead, maxRestMs] = [20, 60_000];
+
+/** Creates a source of the campaigns that background jobs check, for processes that load publishers on first use. */
+function createCheckedSource(pool: pg.Pool, now: () => number): (snapshot: Snapshot) => Promise<Snapshot> {
+  let last: { stateId: string; offers: Snapshot['offers']; dueMs: number } | null = null;
+  let reading: Promise<void> | null = null;
+
+  async function read(snapshot: Snapshot): Promise<void> {
+    const startMs = performance.now();
+    const rows = await readTransaction(pool, async (executor) =>
+      loadCampaigns(executor, await findCheckedCampaigns(executor), { isBrief: true }),
+    );
+    const { offers } = await runInSlices(buildOffers(rows, null));
+    const restMs = Math.min(maxRestMs, restPerRead * (performance.now() - startMs));
+    last = { stateId: stateIdOf(snapshot), offers, dueMs: now() + restMs };
+  }
+
+  return async (snapshot) => {
+    const isCurrent = last !== null && (last.stateId === stateIdOf(snapshot) || now() < last.dueMs);
+    if (!isCurrent) {
+      reading ??= read(snapshot).finally(() => {
+        reading = null;
+      });
+      await reading;
+    }
+    return { ...snapshot, offers: last?.offers ?? snapshot.offers };
+  };
+}
+
+/**
  * Returns a permanent ID for the configuration state from which a snapshot was loaded. The version alone is not unique:
  * after a failover or restore, the same number may be used for different changes. The ID therefore includes a digest of
  * the database source.
  */
-export const stateIdOf = (snapshot: Snapshot): string => storedOf(snapshot).stateId;
+const stateIdOf = (snapshot: Snapshot): string => storedOf(snapshot).stateId;
 
 /** Returns the rows from which a loaded snapshot was built. */
 export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).rows;
+
+/** Configuration state: its ID, number of offers and rows. `isShared` means that all publishers have the same state. */
+type CatalogState = { id: string; isShared: boolean; offers: number; rows: () => CatalogRows };
+
+/**
+ * Returns the configuration state with which a publisher's decisions are made: its permanent ID and its rows. If
+ * publishers are loaded on first use, the state contains only this publisher's campaigns, because other processes have
+ * loaded other publishers.
+ */
+export function stateOf(snapshot: Snapshot, publisher: Publisher): CatalogState {
+  const { stateId, rows, present } = storedOf(snapshot);
+  if (present === null) return { id: stateId, isShared: true, offers: snapshot.offers.size, rows: () => rows };
+  return {
+    id: `${stateId} ${publisher.id}`,
+    isShared: false,
+    offers: publisher.index.offers.length,
+    rows: () => rowsOfPublisher(rows, publisher),
+  };
+}
+
+function rowsOfPublisher(rows: CatalogRows, { id: publisherId, index }: Publisher): CatalogRows {
+  const campaigns = new Map(index.offers.map(({ campaign }) => [campaign.id, campaign.publisherId]));
+  // Total caps use the time zones of the campaigns' owners.
+  const publisherIds = new Set([publisherId, ...campaigns.values()]);
+  const isOwn = ({ publisher_id: id }: { publisher_id: number }): boolean => id === publisherId;
+  return {
+    ...rows,
+    ...rowsOfCampaigns(rows, (id) => campaigns.has(id)),
+    publishers: rows.publishers.filter(({ id }) => publisherIds.has(id)),
+    themes: rows.themes.filter(isOwn),
+    placements: rows.placements.filter(isOwn),
+    audiences: (rows.audiences ?? []).filter(isOwn),
+    sequenceRules: rows.sequenceRules.filter(isOwn),
+    experiments: (rows.experiments ?? []).filter(isOwn),
+    exchangeRates: (rows.exchangeRates ?? []).filter(isOwn),
+  };
+}
 
 /**
  * Registers the gauges for this process's snapshot. If several processes listen on the same port, the gauges describe
@@ -137,7 +347,7 @@ export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).ro
  */
 export function registerCatalogMetrics(
   registry: Registry,
-  { current, confirmedAtMs }: { current: () => Snapshot; confirmedAtMs: () => number },
+  { current, confirmedAtMs, residence }: Pick<CatalogStore, 'current' | 'confirmedAtMs' | 'residence'>,
   now: () => number,
 ): void {
   const registers = [registry];
@@ -168,6 +378,37 @@ export function registerCatalogMetrics(
       this.set(current().offers.size);
     },
   });
+  new Gauge({
+    name: 'perkwire_catalog_loaded_publishers',
+    help: 'Number of publishers whose campaigns are in memory.',
+    registers,
+    aggregator: 'sum',
+    collect() {
+      this.set(residence()?.publishers ?? current().publishers.size);
+    },
+  });
+  new Gauge({
+    name: 'perkwire_catalog_memory_bytes',
+    help: 'Estimated memory of publishers that are loaded on first use, in bytes. 0 without CATALOGUE_MEMORY_MB.',
+    registers,
+    aggregator: 'sum',
+    collect() {
+      this.set(residence()?.bytes ?? 0);
+    },
+  });
+  for (const [name, help] of [
+    ['loads', 'Number of publishers that were loaded on first use.'],
+    ['drops', 'Number of publishers that were dropped from memory.'],
+  ] as const)
+    new Counter({
+      name: `perkwire_catalog_${name}_total`,
+      help,
+      registers,
+      collect() {
+        this.reset();
+        this.inc(residence()?.[name] ?? 0);
+      },
+    });
 }
 
 /**
@@ -196,14 +437,13 @@ export async function loadExchangeRates(executor: Executor, publisherId: number)
   return exchangeRatesOf(rows[0]?.base ?? null, rows);
 }
 
-/** Earlier snapshot, with the campaigns whose rows may have changed since. */
-type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
-
 export type BuildOptions = {
   rows: CatalogRows;
   buildIndex: BuildIndex;
   /** Earlier snapshot from which unchanged campaigns, offers and indexes are reused. */
   base?: Base | null;
+  /** Returns whether the campaigns of a publisher are among the rows. By default, those of all publishers are. */
+  isLoaded?: ((publisherId: number) => boolean) | undefined;
   pause?: Pause;
 };
 
@@ -211,134 +451,24 @@ export type BuildOptions = {
  * Builds an immutable snapshot from rows. Building 10,000 offers takes most of a second, so the work is split into
  * slices of a few milliseconds to avoid blocking requests.
  */
-export async function buildSnapshot({ rows, buildIndex, base = null, pause }: BuildOptions): Promise<Snapshot> {
-  const { offers, provisioned } = await runInSlices(buildOffers(rows, base), pause);
-  const publishers = await runInSlices(buildPublishers(rows, provisioned, buildIndex, base), pause);
-  return {
+export const buildSnapshot = async (options: BuildOptions): Promise<Snapshot> => (await buildAll(options)).snapshot;
+
+async function buildAll({
+  rows,
+  buildIndex,
+  base = null,
+  isLoaded = () => true,
+  pause,
+}: BuildOptions): Promise<{ snapshot: Snapshot; present: BuiltOffers['present'] }> {
+  const { offers, present } = await runInSlices(buildOffers(rows, base), pause);
+  const provisioned = await runInSlices(groupByPublisher(present, isLoaded), pause);
+  const publishers = await runInSlices(buildPublishers({ rows, provisioned, buildIndex, base, isLoaded }), pause);
+  const snapshot = {
     version: rows.version,
     publishers,
     publishersBySdkId: new Map([...publishers.values()].map((publisher) => [publisher.sdkId, publisher])),
     keys: new Map(rows.keys.map((row) => [row.key_hash, toKey(row)])),
     offers,
   };
-}
-
-/** Number of campaigns to build before yielding to other requests. */
-const sliceSize = 200;
-
-type Offers = {
-  offers: Map<number, Offer>;
-  /** Offers by the publisher to which they are provisioned. Removed offers are left out. */
-  provisioned: Map<number, Offer[]>;
-};
-
-function* buildOffers(rows: CatalogRows, base: Base | null): Generator<void, Offers> {
-  const earlier = base === null ? null : groupBy([...base.snapshot.offers.values()], ({ campaign }) => campaign.id);
-  yield;
-  const build = yield* campaignBuilder(rows, base);
-  const offers = new Map<number, Offer>();
-  const provisioned = new Map<number, Offer[]>();
-  const removed = new Set(rows.offers.filter((row) => row.deleted_at !== null).map(({ id }) => id));
-  for (const [done, row] of rows.campaigns.entries()) {
-    if (done % sliceSize === 0) yield;
-    const isUnchanged = base !== null && !base.changed.has(row.id);
-    for (const offer of isUnchanged ? (earlier?.get(row.id) ?? []) : build(row)) {
-      offers.set(offer.id, offer);
-      if (row.deleted_at !== null || removed.has(offer.id)) continue;
-      for (const publisherId of offer.campaign.provisions.keys()) appendTo(provisioned, publisherId, offer);
-    }
-  }
-  return { offers, provisioned };
-}
-
-/**
- * Groups the rows of changed campaigns.
- * @returns a function that builds the offers of a campaign
- */
-function* campaignBuilder(rows: CatalogRows, base: Base | null): Generator<void, (row: CampaignRow) => Offer[]> {
-  const mayDiffer = (campaignId: number): boolean => base === null || base.changed.has(campaignId);
-  const offerRows = rows.offers.filter((row) => mayDiffer(row.campaign_id));
-  const offerIds = new Set(offerRows.map(({ id }) => id));
-  const offersByCampaign = groupBy(offerRows, (row) => row.campaign_id);
-  yield;
-  const creativesByOffer = groupBy(
-    rows.creatives.filter((row) => offerIds.has(row.offer_id)),
-    (row) => row.offer_id,
-  );
-  yield;
-  const provisionsByCampaign = groupBy(
-    rows.provisions.filter((row) => mayDiffer(row.campaign_id)),
-    (row) => row.campaign_id,
-  );
-  return (row) => {
-    const ownOffers = offersByCampaign.get(row.id) ?? [];
-    const creativesOf = ({ id }: OfferRow): CreativeRow[] => creativesByOffer.get(id) ?? [];
-    const campaign = toCampaign(row, ownOffers.flatMap(creativesOf), provisionsByCampaign.get(row.id) ?? []);
-    return ownOffers.map((offer) => toOffer(offer, campaign, creativesOf(offer)));
-  };
-}
-
-function* buildPublishers(
-  rows: CatalogRows,
-  provisioned: ReadonlyMap<number, Offer[]>,
-  buildIndex: BuildIndex,
-  base: Base | null,
-): Generator<void, Map<number, Publisher>> {
-  const themes = groupBy(rows.themes, (row) => row.publisher_id);
-  const placements = groupBy(rows.placements, (row) => row.publisher_id);
-  const audiences = groupBy(rows.audiences ?? [], (row) => row.publisher_id);
-  const exchangeRates = groupBy(rows.exchangeRates ?? [], (row) => row.publisher_id);
-  const sequenceRules = groupBy(rows.sequenceRules, (row) => row.publisher_id);
-  const experiments = groupBy(rows.experiments ?? [], (row) => row.publisher_id);
-  const timeZones = new Map(rows.publishers.map((row) => [row.id, row.time_zone]));
-  const timeZoneOf = (publisherId: number): string => timeZones.get(publisherId) ?? 'UTC';
-  const earlier = base !== null && hasTimeZones(base.snapshot.publishers, timeZones) ? base.snapshot.publishers : null;
-  const publishers = new Map<number, Publisher>();
-  for (const row of rows.publishers) {
-    const before = base?.snapshot.publishers.get(row.id) ?? null;
-    const publisher = toPublisher(
-      row,
-      themes.get(row.id) ?? [],
-      placements.get(row.id) ?? [],
-      audiences.get(row.id) ?? [],
-      exchangeRates.get(row.id) ?? [],
-      before,
-    );
-    const offers = provisioned.get(row.id) ?? [];
-    const isSame = before?.controls === publisher.controls && before?.language.key === publisher.language.key;
-    const index = isSame ? earlier?.get(row.id)?.index : undefined;
-    publishers.set(row.id, {
-      ...publisher,
-      index:
-        index !== undefined && isSameList(index.offers, offers)
-          ? index
-          : yield* buildIndex({ publisher, offers, timeZoneOf }),
-      sequenceRules: (sequenceRules.get(row.id) ?? []).map(toSequenceRule),
-      experiments: experiments.get(row.id)?.map(toExperiment) ?? null,
-    });
-  }
-  return publishers;
-}
-
-/**
- * Whether the time zones of all publishers are unchanged. If not, indexes cannot be reused, because campaign caps use
- * the time zone of the campaign's owner.
- */
-const hasTimeZones = (publishers: ReadonlyMap<number, Publisher>, timeZones: ReadonlyMap<number, string>): boolean =>
-  publishers.size === timeZones.size &&
-  [...publishers.values()].every(({ id, timeZone }) => timeZones.get(id) === timeZone);
-
-const isSameList = (a: readonly Offer[], b: readonly Offer[]): boolean =>
-  a.length === b.length && a.every((offer, at) => offer === b[at]);
-
-function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => number): Map<number, Row[]> {
-  const groups = new Map<number, Row[]>();
-  for (const row of rows) appendTo(groups, keyOf(row), row);
-  return groups;
-}
-
-function appendTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [value]);
-  else list.push(value);
+  return { snapshot, present };
 }

@@ -154,7 +154,11 @@ export type Publisher = {
 };
 
 /** Index of a publisher's offers, built by the decision engine. The catalog module uses only its `offers`. */
-export type OfferIndex = { readonly offers: readonly Offer[] };
+export type OfferIndex = {
+  readonly offers: readonly Offer[];
+  /** Whether the publisher has been used recently. Set only if publishers are loaded on first use. */
+  isUsed?: boolean;
+};
 
 export type IndexSource = {
   publisher: Pick<Publisher, 'id' | 'timeZone' | 'language' | 'controls'>;
@@ -293,6 +297,10 @@ export type Offer = {
   coupon: CouponPool | null;
 };
 
+/**
+ * Configuration at one version. If publishers are loaded on first use, the index of any other publisher is `notLoaded`,
+ * and `offers` contains only the offers of loaded publishers. Loading a publisher adds its offers.
+ */
 export type Snapshot = {
   version: number;
   publishers: ReadonlyMap<number, Publisher>;

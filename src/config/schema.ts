@@ -45,6 +45,12 @@ export const configSchema = Type.Object({
     maximum: 200,
     description: 'Connection pool size for requests, per process.',
   }),
+  CATALOGUE_MEMORY_MB: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 1_048_576,
+    description: 'Memory for publishers that are loaded on first use, in MB per process. 0 loads all at the start.',
+  }),
   COMMIT_TIMEOUT_MS: Type.Integer({
     default: 2000,
     minimum: 500,

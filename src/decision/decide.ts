@@ -135,8 +135,9 @@ function* catalogueRanking(
 
 /** Returns the publisher's eligibility index, which `buildIndex` stored in the snapshot. */
 export function indexOf({ index }: Publisher): EligibilityIndex {
-  if (!isEligibilityIndex(index)) throw new Error('the snapshot was built with another index');
-  return index;
+  if (isEligibilityIndex(index)) return index;
+  const { length } = index.offers; // fails with `unavailable` if the publisher is not loaded
+  throw new Error(`the snapshot was built with another index, for ${length} offers`);
 }
 
 const isEligibilityIndex = (index: OfferIndex): index is EligibilityIndex => 'candidates' in index;

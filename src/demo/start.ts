@@ -96,6 +96,7 @@ async function fillDemo(deps: HistoryDeps & { logger: Logger }): Promise<void> {
   const { pool, catalog, config, logger } = deps;
   const publisher = catalog.current().publishersBySdkId.get(embeddedDemoIds.sdkId);
   if (publisher === undefined) return;
+  await catalog.ready(publisher.id);
   const lock = await pool.connect();
   try {
     const { rows } = await lock.query<{ locked: boolean }>(

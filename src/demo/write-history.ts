@@ -75,7 +75,9 @@ const weeksUntil = (nowMs: number): number[] =>
  */
 export async function writeHistory(deps: HistoryDeps): Promise<void> {
   const { pool, catalog, config, now, signal } = deps;
-  const [snapshot, nowMs] = [catalog.current(), now()];
+  const nowMs = now();
+  await catalog.ready(catalog.current().publishersBySdkId.get(embeddedDemoIds.sdkId)?.id ?? 0);
+  const snapshot = catalog.current();
   const publisher = snapshot.publishersBySdkId.get(embeddedDemoIds.sdkId);
   if (publisher === undefined) return;
   const lastMs = await lastSessionBefore(pool, publisher.id, nowMs);

@@ -70,6 +70,7 @@ export function openMessageStore(
 
   async function add(messages: readonly Decoded[]): Promise<boolean> {
     const unreadable = messages.flatMap(toReject);
+    await catalog.readyAll(messages.flatMap(eventsOf).map(({ claims }) => claims.publisherId));
     try {
       if (!(await commit(messages, unreadable))) return false;
     } catch (err) {

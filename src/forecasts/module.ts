@@ -2,6 +2,7 @@ import type { Budgets } from '../budgets/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { PageExtensions } from '../catalog/pages.ts';
 import { phaseOf } from '../catalog/provisioning.ts';
+import { isLoaded } from '../catalog/store.ts';
 import type { CatalogAdmin } from '../catalog-admin/module.ts';
 import type { Learning } from '../learning/module.ts';
 import type { ManagementHttp } from '../management/http.ts';
@@ -44,9 +45,9 @@ export function createForecasts({ platform, catalog, catalogAdmin, learning, off
   const deps = { forecasts, campaigns, pool, dbHealth };
   const extensions: Partial<PageExtensions> = { campaignCards: [forecastCard], forecast: forecastPanel(deps) };
 
-  /** Returns the live campaigns of all publishers, the latest first. */
+  /** Returns the live campaigns of all publishers that are loaded, the latest first. */
   const findLive = (): { publisherId: number; campaignId: number; activatedAtMs: number }[] =>
-    [...store.current().publishers.values()].flatMap(({ id: publisherId, testMode, index }) => {
+    [...store.current().publishers.values()].filter(isLoaded).flatMap(({ id: publisherId, testMode, index }) => {
       const live = new Map(
         index.offers
           .filter(({ active, stopped, campaign }) => {
@@ -62,8 +63,9 @@ export function createForecasts({ platform, catalog, catalogAdmin, learning, off
     management.read(recorder, publisherId, (work) => getRow(campaigns, work, String(campaignId))).catch(() => null);
 
   async function keepRecord(isStopped: () => boolean): Promise<void> {
-    const live = findLive().sort((a, b) => b.activatedAtMs - a.activatedAtMs);
     const open = await findOpen(pool);
+    await store.readyAll(open.map(({ publisher_id: publisherId }) => publisherId));
+    const live = findLive().sort((a, b) => b.activatedAtMs - a.activatedAtMs);
     const liveIds = new Set(live.map(({ campaignId }) => campaignId));
     const digests = new Map<number, string | null>();
     for (const { publisher_id: publisherId, campaign_id: campaignId } of open) {

@@ -68,6 +68,7 @@ export function createForecastService({ pool, dbHealth, catalog, model, now }: S
   });
 
   async function calculate(publisherId: number, values: Values, stored: Values | null): Promise<DatedForecast> {
+    await catalog.ready(publisherId);
     const snapshot = catalog.current();
     const publisher = snapshot.publishers.get(publisherId);
     if (publisher === undefined) throw notFound('publisher');

@@ -62,7 +62,7 @@ export const registerGoalMetrics = (registry: Registry, { pool, catalog, model, 
     maxAgeMs: 15_000,
     now,
     read: async () =>
-      (await findGoals(pool, { snapshot: catalog.current(), model: model.current(), nowMs: now() })).map(
+      (await findGoals(pool, { snapshot: await catalog.checked(), model: model.current(), nowMs: now() })).map(
         ({ campaign, delivery }) => ({
           label: String(campaign.id),
           value: delivery.percent,

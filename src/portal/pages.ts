@@ -3,7 +3,7 @@ import cookiePlugin, { type CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { csrfTokenOf, requireCsrfToken, requireSameOrigin } from '../accounts/access.ts';
-import type { Snapshot } from '../catalog/types.ts';
+import type { CatalogStore } from '../catalog/store.ts';
 import { audit } from '../management/audit.ts';
 import { portalActor } from '../management/page-client.ts';
 import type { Management } from '../management/unit-of-work.ts';
@@ -33,7 +33,7 @@ import { loggedLink, openPath, portalResource } from './manage.ts';
 export type PortalPageDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  catalog: { current: () => Snapshot };
+  catalog: Pick<CatalogStore, 'current' | 'ready'>;
   management: Management;
   config: { publicUrl: string };
   now: () => number;
@@ -176,6 +176,7 @@ function registerPortalSession(app: App, deps: PortalPageDeps): void {
     if (!isSession || !isLive(link, deps)) throw ended();
     requirePermission(request, portal);
     request.viewer = viewerOf(link, token);
+    await deps.catalog.ready(portal.publisherId);
     request.viewedPublisher = deps.catalog.current().publishers.get(portal.publisherId) ?? null;
     request.openPublisher = request.viewedPublisher;
   });

@@ -25,7 +25,7 @@ const lateAfterMs = 24 * hourMs;
  * - `campaign.ended`, once per campaign end
  */
 export async function raiseCampaignEvents({ pool, catalog, model, now }: GoalSources): Promise<void> {
-  const snapshot = catalog.current();
+  const snapshot = await catalog.checked();
   const nowMs = now();
   await raiseFacts(pool, 'campaign.ended', endedCampaigns(snapshot, nowMs).map(endedFact));
   const reached = await Promise.all(

@@ -4,7 +4,7 @@ import { eventRevenueMicros, isKnownTo } from '../catalog/provisioning.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Offer, Publisher, TrackedEvent } from '../catalog/types.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
-import { checkToken, type TokenCodec } from '../platform/security/tracking-token.ts';
+import { checkToken, type TokenClaims, type TokenCodec } from '../platform/security/tracking-token.ts';
 import { createRobotCheck } from '../platform/user-agent/robots.ts';
 import type { RobotTraffic } from './robot-traffic.ts';
 
@@ -23,23 +23,35 @@ export type TrackedRequest = {
  * Verifies the tracking token in the parameter `t` of a beacon or click
  * (docs/reference/tracking-and-conversions.md#tracking-urls).
  * @param ownEvent name of an own event, which a publisher or advertiser has defined
- * @returns the tracked request, or null if the token is invalid or expired, or if the publisher does not have the offer
+ * @returns the tracked request, or null if the token is invalid or expired, or if the publisher does not have the
+ * offer; a promise only if the publisher must be loaded first
  */
 export type VerifyToken = (
   request: { headers: IncomingHttpHeaders; method?: string | undefined },
   token: unknown,
   kind: TrackedKind,
   ownEvent?: unknown,
-) => TrackedRequest | null;
+) => TrackedRequest | null | Promise<TrackedRequest | null>;
 
 type VerifierDeps = { catalog: CatalogStore; tokens: TokenCodec; now: () => number; robotTraffic: RobotTraffic };
 
 export function createTokenVerifier({ catalog, tokens, now, robotTraffic }: VerifierDeps): VerifyToken {
   const isRobot = createRobotCheck();
-  return ({ headers, method }, token, kind, name) => {
+  return (request, token, kind, name) => {
     if (typeof token !== 'string') return null;
     const claims = tokens.read(token);
     if (claims === null) return null;
+    const loading = catalog.ready(claims.publisherId);
+    const verified = (): TrackedRequest | null => verify(request, { token, claims }, kind, name);
+    return loading === null ? verified() : loading.then(verified);
+  };
+
+  function verify(
+    { headers, method }: Parameters<VerifyToken>[0],
+    { token, claims }: { token: string; claims: TokenClaims },
+    kind: TrackedKind,
+    name: unknown,
+  ): TrackedRequest | null {
     const atMs = now();
     const { offers, publishers } = catalog.current();
     const offer = offers.get(claims.offerId);
@@ -62,7 +74,7 @@ export function createTokenVerifier({ catalog, tokens, now, robotTraffic }: Veri
     const recorded = !claims.dev && !isSpeculative;
     if (recorded) robotTraffic.count(claims.publisherId, isFromRobot, userAgent);
     return { token, event, offer, isSpeculative, recorded };
-  };
+  }
 }
 
 /** Whether the publisher has allowed a user agent that would otherwise be classified as a bot. */

@@ -53,7 +53,7 @@ async function commitLocked(
   return decisions.map(({ session }) => session);
 }
 
-const noSources = { model: { current: () => emptyModel }, states: { note: () => {} } };
+const noSources = { model: { current: () => emptyModel }, states: { note: () => '' } };
 
 test('a batch decided with two catalogues enforces a cap that only the newer one has', async () => {
   const before = t.deps.catalog.current();
@@ -85,9 +85,10 @@ test('a batch decided with two catalogues enforces a cap that only the newer one
 test('each decision is stored with its model version, even if the model changes within a batch', async () => {
   let model: Model = { ...emptyModel, version: 1 };
   const noted: number[] = [];
-  const note = (): void => {
+  const note = (): string => {
     noted.push(model.version);
     model = { ...emptyModel, version: 2 };
+    return '';
   };
   const sources = { model: { current: () => model }, states: { note } };
   const snapshot = t.deps.catalog.current();

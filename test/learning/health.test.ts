@@ -97,6 +97,7 @@ test('learns rows that take longer to read than the idle transaction timeout all
   const { current } = t.deps.catalog;
   let isSlow = true;
   const catalog = {
+    readyAll: async () => {},
     current: () => {
       // Block the process as on a busy machine. PostgreSQL ends transactions that are idle for 5 seconds.
       if (isSlow) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5500);

@@ -204,6 +204,7 @@ test('skips an offer that is deleted during learning and continues with all othe
   await visit(2);
   const { rows } = await t.pool.query('select offer_id from events order by at desc limit 1');
   const catalog = {
+    readyAll: async () => {},
     current: () => {
       const snapshot = t.deps.catalog.current();
       return { ...snapshot, offers: new Map([...snapshot.offers].filter(([id]) => id !== rows[0].offer_id)) };

@@ -32,6 +32,13 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
     complete = activeCaps;
   }
 
+  /** Loads the usage of campaign totals that were added to the caps, such as those of another publisher. */
+  async function loadMissing(activeCaps: ActiveCaps): Promise<void> {
+    const missing = activeCaps.totals.filter((total) => !loaded.has(keyOf(total)));
+    for (const used of await loadUsage(pool, periodsOf(missing, now()))) table.set(used);
+    for (const total of missing) loaded.add(keyOf(total));
+  }
+
   /** Active caps whose campaign totals are all in the usage table. Usually those of the latest catalogue. */
   let complete: ActiveCaps | null = null;
 
@@ -44,7 +51,7 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
 
   return {
     load: async (activeCaps) => {
-      if (!isComplete(activeCaps)) await load(activeCaps);
+      if (!isComplete(activeCaps)) await loadMissing(activeCaps);
       return table;
     },
     knownNow: (activeCaps) => (isComplete(activeCaps) ? table : null),

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
-import type { Snapshot } from '../../catalog/types.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import { emptyModel } from '../../learning/model.ts';
 import { registerGauge } from '../../platform/metrics/gauges.ts';
 import { fromMicros } from '../../platform/money.ts';
@@ -8,7 +8,7 @@ import { activeCapsOf } from '../caps.ts';
 import { loadTrueUsage } from '../slices/rows.ts';
 import { findStandings } from '../standing.ts';
 
-type Sources = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
+type Sources = { pool: pg.Pool; catalog: Pick<CatalogStore, 'checked'>; now: () => number };
 
 /** Maximum age of reported budget figures, in milliseconds. */
 const maxAgeMs = 15_000;
@@ -44,7 +44,8 @@ export function registerBudgetMetrics(registry: Registry, sources: Sources): voi
 
 /** Sums the lifetime amounts of campaigns by currency. Each campaign is counted once. */
 async function readMoney({ pool, catalog }: Sources): Promise<Map<string, Money>> {
-  const campaigns = new Map([...catalog.current().offers.values()].map(({ campaign }) => [campaign.id, campaign]));
+  const { offers } = await catalog.checked();
+  const campaigns = new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));
   const usages = await loadTrueUsage(pool, ['lifetime']);
   const counted = new Set(usages.filter((used) => used.publisherId === null).map((used) => used.campaignId));
   const sums = new Map<string, Money>();
@@ -65,7 +66,7 @@ async function readMoney({ pool, catalog }: Sources): Promise<Map<string, Money>
 }
 
 async function readStates({ pool, catalog, now }: Sources): Promise<{ label: string; value: number }[]> {
-  const { totals } = activeCapsOf(catalog.current());
+  const { totals } = activeCapsOf(await catalog.checked());
   const standings = await findStandings(pool, { totals, nowMs: now(), model: emptyModel, rulesOf: () => null });
   const states = { open: 0, waiting: 0, reached: 0 };
   for (const { limit, spent, reserved, nextCost, exhausted } of [...standings.values()].flatMap(

@@ -32,13 +32,13 @@ const isReferable = (table: string): string =>
 
 /**
  * Builds the column list for loading a large table. Only columns that are used are loaded, because the rows stay in
- * memory. The type ensures that none is forgotten.
+ * memory. The type ensures that none is forgotten. In a brief list, the columns marked `text` are empty.
  */
 const columns =
-  <Row>(names: Record<keyof Row, true>) =>
-  (table: string): string =>
-    Object.keys(names)
-      .map((name) => `${table}.${name}`)
+  <Row>(names: Record<keyof Row, true | 'text'>) =>
+  (table: string, isBrief = false): string =>
+    Object.entries(names)
+      .map(([name, kind]) => (isBrief && kind === 'text' ? `'' as ${name}` : `${table}.${name}`))
       .join(', ');
 
 const campaignColumns = columns<
@@ -56,8 +56,8 @@ const campaignColumns = columns<
   ranking: true,
   is_product: true,
   is_loyalty: true,
-  offer_description: true,
-  landing_url: true,
+  offer_description: 'text',
+  landing_url: 'text',
   click_id_param: true,
   opt_out_days: true,
   overspend_percent: true,
@@ -77,17 +77,17 @@ const offerColumns = columns<Omit<OfferRow, 'stopped' | 'coupon'>>({
   active: true,
   weight: true,
   title: true,
-  description: true,
-  mini_text: true,
-  short_headline: true,
-  short_description: true,
-  terms_and_conditions: true,
-  cta_yes: true,
-  cta_no: true,
-  loyalty_requirements: true,
-  useraction_cta: true,
-  useraction_url: true,
-  adv_pixel_url: true,
+  description: 'text',
+  mini_text: 'text',
+  short_headline: 'text',
+  short_description: 'text',
+  terms_and_conditions: 'text',
+  cta_yes: 'text',
+  cta_no: 'text',
+  loyalty_requirements: 'text',
+  useraction_cta: 'text',
+  useraction_url: 'text',
+  adv_pixel_url: 'text',
   wallet_enabled: true,
   offerwall_enabled: true,
   language: true,
@@ -118,17 +118,97 @@ const creativeColumns = columns<CreativeRow>({
   user_id: true,
 });
 
+/** Rows of campaigns and of everything that belongs to them. */
+export type CampaignRows = Pick<CatalogRows, 'campaigns' | 'provisions' | 'offers' | 'creatives'>;
+
+/**
+ * Reads campaigns with their provisions, offers and creatives.
+ * @param ids campaigns to read, or null for all
+ * @param isBrief whether to leave out images and all texts except titles
+ */
+export async function loadCampaigns(
+  executor: Executor,
+  ids: readonly number[] | null,
+  { isBrief = false }: { isBrief?: boolean } = {},
+): Promise<CampaignRows> {
+  const some = <Row extends object>(text: string): Promise<Row[]> => readAll<Row>(executor, text, ids);
+  return {
+    campaigns: await some(
+      `select ${campaignColumns('c', isBrief)}, a.name as advertiser_name, a.own_events as advertiser_events,
+        c.stopped_at is not null as stopped, a.stopped_at is not null as advertiser_stopped
+      from campaigns c join advertisers a on a.id = c.advertiser_id
+      where ${isReferable('c')} and ($1::integer[] is null or c.id = any($1)) order by c.id`,
+    ),
+    provisions: await some(
+      `select p.* from campaign_publishers p join campaigns c on c.id = p.campaign_id
+      where ${isReferable('c')} and ($1::integer[] is null or c.id = any($1)) order by p.campaign_id, p.publisher_id`,
+    ),
+    offers: await some(
+      `select ${offerColumns('o', isBrief)}, o.stopped_at is not null as stopped, ${couponOf('p')} as coupon
+      from offers o left join coupon_pools p on p.offer_id = o.id
+      where ${isReferable('o')} and ($1::integer[] is null or o.campaign_id = any($1)) order by o.id`,
+    ),
+    creatives: await readAll(
+      executor,
+      `select ${creativeColumns('i')} from creatives i join offers o on o.id = i.offer_id
+      where i.deleted_at is null and ${isReferable('o')} and ($1::integer[] is null or o.campaign_id = any($1))
+      order by i.offer_id, i.is_primary desc, i.id`,
+      isBrief ? [] : ids,
+    ),
+  };
+}
+
+/**
+ * Returns the campaigns that publishers own or may show, ordered by ID.
+ * @param among campaigns to choose from, or null for all
+ */
+export async function findCampaignsOf(
+  executor: Executor,
+  publisherIds: readonly number[],
+  among: readonly number[] | null = null,
+): Promise<number[]> {
+  const { rows } = await executor.query<{ id: number }>({
+    name: 'catalog_campaigns_of',
+    text: `select id from (
+        select id from campaigns where publisher_id = any($1)
+        union select campaign_id from campaign_publishers where publisher_id = any($1)
+      ) own where $2::integer[] is null or id = any($2) order by id`,
+    values: [publisherIds, among],
+  });
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Returns the campaigns that background jobs check even if no publisher that runs them is loaded: campaigns with total
+ * caps, a goal, a recent or future end, or coupon codes.
+ */
+export async function findCheckedCampaigns(executor: Executor): Promise<number[]> {
+  const { rows } = await executor.query<{ id: number }>(
+    `select id from campaigns
+    where goal is not null or jsonb_path_exists(rules, '$.total_caps[*]') or rules->'schedule' ? 'end_at'
+    union select campaign_id from campaign_publishers where total_caps is not null
+    union select o.campaign_id from coupon_pools p join offers o on o.id = p.offer_id
+    order by id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
 /**
  * Reads the configuration. It must run in a single repeatable-read transaction.
  * @param earlier rows to reuse for campaigns that have not changed since
+ * @param publisherIds publishers whose campaigns are read, or null for all
  */
-export async function loadRows(executor: Executor, earlier: Stored | null = null): Promise<Loaded> {
+export async function loadRows(
+  executor: Executor,
+  earlier: Stored | null = null,
+  publisherIds: readonly number[] | null = null,
+): Promise<Loaded> {
   const { version, source } = await loadVersion(executor);
   const base = earlier?.source === source ? earlier.rows : null;
   const changed = base === null ? null : await loadChanged(executor, base);
-  const ids = changed === null ? null : [...changed];
+  const changedIds = changed === null ? null : [...changed];
+  const ids = publisherIds === null ? changedIds : await findCampaignsOf(executor, publisherIds, changedIds);
   const all = async <Row>(text: string): Promise<Row[]> => (await executor.query(text)).rows as Row[];
-  const some = <Row extends object>(text: string): Promise<Row[]> => readInSlices<Row>(executor, text, ids);
   const rows: CatalogRows = {
     version,
     publishers: await all('select * from publishers order by id'),
@@ -144,22 +224,7 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
     themes: await all('select * from themes where deleted_at is null order by id'),
     placements: await all('select * from placements'),
     audiences: await all('select id, publisher_id, key from audiences order by id'),
-    campaigns: await some(
-      `select ${campaignColumns('c')}, a.name as advertiser_name, a.own_events as advertiser_events,
-        c.stopped_at is not null as stopped, a.stopped_at is not null as advertiser_stopped
-      from campaigns c join advertisers a on a.id = c.advertiser_id
-      where ${isReferable('c')} and ($1::integer[] is null or c.id = any($1)) order by c.id`,
-    ),
-    provisions: await some(
-      `select p.* from campaign_publishers p join campaigns c on c.id = p.campaign_id
-      where ${isReferable('c')} and ($1::integer[] is null or c.id = any($1)) order by p.campaign_id, p.publisher_id`,
-    ),
     sequenceRules: await all('select * from sequence_rules where active and deleted_at is null order by id'),
-    offers: await some(
-      `select ${offerColumns('o')}, o.stopped_at is not null as stopped, ${couponOf('p')} as coupon
-      from offers o left join coupon_pools p on p.offer_id = o.id
-      where ${isReferable('o')} and ($1::integer[] is null or o.campaign_id = any($1)) order by o.id`,
-    ),
     experiments: await all(
       `select id, publisher_id, key, version, salt, placements, campaign_id, holdout, arms, allocation, ramp,
         (extract(epoch from coalesce(started_at, start_at)) * 1000)::float8 as start_ms,
@@ -177,11 +242,7 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
         and r.valid_from >= coalesce(earliest.day, '-infinity')
       order by r.publisher_id, r.currency, r.valid_from`,
     ),
-    creatives: await some(
-      `select ${creativeColumns('i')} from creatives i join offers o on o.id = i.offer_id
-      where i.deleted_at is null and ${isReferable('o')} and ($1::integer[] is null or o.campaign_id = any($1))
-      order by i.offer_id, i.is_primary desc, i.id`,
-    ),
+    ...(await loadCampaigns(executor, ids)),
   };
   return { rows: base === null || changed === null ? rows : reuseUnchanged(rows, base, changed), source, changed };
 }
@@ -207,11 +268,17 @@ async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<n
   return changed;
 }
 
-async function readInSlices<Row extends object>(
+/** Maximum number of campaigns whose rows are read with one statement per table, rather than in slices. */
+const maxAtOnce = 500;
+
+/** Reads rows of some campaigns, or of all. Many rows are read in slices. */
+async function readAll<Row extends object>(
   executor: Executor,
   text: string,
-  ids: number[] | null,
+  ids: readonly number[] | null,
 ): Promise<Row[]> {
+  if (ids !== null && ids.length === 0) return [];
+  if (ids !== null && ids.length <= maxAtOnce) return (await executor.query(text, [ids])).rows as Row[];
   const loadedRows: Row[] = [];
   for await (const rows of readSlices<Row>(executor, text, [ids])) for (const row of rows) loadedRows.push(row);
   return loadedRows;

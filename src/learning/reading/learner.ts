@@ -4,7 +4,6 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { afterSuccess, type Batch, firstLimits, readBatch, rereadFrom, smaller } from '../fit/batch.ts';
-import type { LearnEvent } from '../fit/fit-rates.ts';
 import type { FitResult } from '../fit/fit-session.ts';
 import { type FitThread, startFitThread } from '../fit/start-fit-thread.ts';
 import { packModel } from '../model/codec.ts';
@@ -157,19 +156,13 @@ async function sendObservations(
   observations: readonly Observation[],
   isKnown = false,
 ): Promise<void> {
-  const toEvent = createEventReader(catalog);
-  let events: LearnEvent[] = [];
-  const send = async (): Promise<void> => {
-    await thread.take(events);
-    events = [];
+  for (let from = 0; from < observations.length; from += sliceSize) {
+    const slice = observations.slice(from, from + sliceSize);
+    await catalog.readyAll(slice.map((observation) => observation.publisher_id));
+    const events = slice.map(createEventReader(catalog)).filter((event) => event !== null);
+    if (events.length > 0) await thread.take(isKnown ? events.map((event) => ({ ...event, sale: null })) : events);
     await nextTurn();
-  };
-  for (const observation of observations) {
-    const event = toEvent(observation);
-    if (event !== null) events.push(isKnown ? { ...event, sale: null } : event);
-    if (events.length === sliceSize) await send();
   }
-  if (events.length > 0) await send();
 }
 
 /**

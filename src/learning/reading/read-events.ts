@@ -5,7 +5,7 @@ import { placeOf } from '../model.ts';
 import { propertiesOf } from '../properties.ts';
 import type { Observation } from './observations.ts';
 
-export type LearningCatalog = Pick<CatalogStore, 'current'>;
+export type LearningCatalog = Pick<CatalogStore, 'current' | 'readyAll'>;
 
 /** All positions from this one on are treated as the same position. */
 const maxPosition = 10;

@@ -19,7 +19,9 @@ const url = '/native/v4/any.json';
 export async function countRoutes(scope: App, { auth, offers, hot, observe }: CountRoutes): Promise<void> {
   const readCall = createCallReader(auth, removeUnreadable);
   const handler = hot(scope, observe)(url, async (request) => {
-    const { publisher } = readCall(request);
+    const caller = readCall(request);
+    const preparing = auth.prepare(request);
+    const { publisher } = preparing === null ? caller : await preparing;
     const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
     const several = readSeveralPlacements(request, query, body);
     if (several === null) {

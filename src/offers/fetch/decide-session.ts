@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import type { StoredUsage } from '../../budgets/fetches.ts';
 import { localise } from '../../catalog/provisioning.ts';
-import { rowsOf, stateIdOf } from '../../catalog/store.ts';
-import type { Offer, Snapshot } from '../../catalog/types.ts';
+import { stateOf } from '../../catalog/store.ts';
+import type { Offer, Publisher, Snapshot } from '../../catalog/types.ts';
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from '../../decision/types.ts';
 import type { Assigned } from '../../experiments/assign.ts';
@@ -24,7 +24,7 @@ import {
 import type { FetchOffersRequest } from './request.ts';
 
 /** Provides the ranking model, and stores each catalogue state that is used for decisions. */
-export type DecisionSources = { model: { current: () => Model }; states: { note: (snapshot: Snapshot) => void } };
+export type DecisionSources = { model: { current: () => Model }; states: Pick<StateWriter, 'note'> };
 
 /** Decision for a fetch. If the fetch is decided again, a new object is created. */
 export type FetchDecision = {
@@ -66,9 +66,9 @@ export function decideFetch(
   const startMs = performance.now();
   const { offers, emptyReason, ghost } = expired ? expiredOutcome : decideFor(assigned, input);
   const evaluation = expired ? null : { input, startMs, tookMs: performance.now() - startMs };
-  states.note(snapshot);
+  const stateId = states.note(snapshot, publisher);
   const linked = linkedOfferId(fetch);
-  const inputs = storedInputsOf(input, stateIdOf(snapshot), linked);
+  const inputs = storedInputsOf(input, stateId, linked);
   if (profileKeys.email !== null) inputs.emailKey = profileKeys.email;
   if (assigned !== null) inputs.experiments = assigned.stored;
   if (ghost !== null) inputs.ghost = ghostOf(ghost);
@@ -197,8 +197,11 @@ export function withLinkedFirst<Decided extends { offer: Offer }>(
 
 /** Stores each catalogue state that is used for decisions, only once and outside of requests. */
 type StateWriter = {
-  /** Called with the catalogue snapshot of each decision. */
-  note: (snapshot: Snapshot) => void;
+  /**
+   * Notes the catalogue snapshot of a decision.
+   * @returns the ID of its state (see `stateOf`)
+   */
+  note: (snapshot: Snapshot, publisher: Publisher) => string;
   /** Resolves when all catalogue states have been stored or have failed to be stored. */
   drain: () => Promise<void>;
 };
@@ -213,8 +216,10 @@ const retryMs = 5_000;
  */
 const maxWaitingOffers = 20_000;
 
-/** Maximum number of state IDs to remember as stored. Only a few states are in use at a time. */
-const maxRemembered = 1000;
+/**
+ * Maximum number of state IDs to remember as stored. If publishers are loaded on first use, each has a state of its own.
+ */
+const maxRemembered = 20_000;
 
 export function createStateWriter({
   pool,
@@ -248,13 +253,17 @@ export function createStateWriter({
     });
   }
 
-  let last: { snapshot: Snapshot; checkMs: number } | null = null;
+  /** State noted last. `publisher` is null if the state is that of all publishers. */
+  let last: { snapshot: Snapshot; publisher: Publisher | null; id: string; checkMs: number } | null = null;
   return {
-    note: (snapshot) => {
+    note: (snapshot, publisher) => {
       const nowMs = now();
-      if (last !== null && last.snapshot === snapshot && nowMs < last.checkMs) return;
-      last = { snapshot, checkMs: nowMs + retryMs };
-      write(stateIdOf(snapshot), snapshot.offers.size, () => packCatalogue(rowsOf(snapshot)), nowMs);
+      const isSame = last?.snapshot === snapshot && (last.publisher === null || last.publisher === publisher);
+      if (last !== null && isSame && nowMs < last.checkMs) return last.id;
+      const { id, isShared, offers, rows } = stateOf(snapshot, publisher);
+      last = { snapshot, publisher: isShared ? null : publisher, id, checkMs: nowMs + retryMs };
+      write(id, offers, () => packCatalogue(rows()), nowMs);
+      return id;
     },
     drain: () => work,
   };

@@ -53,7 +53,9 @@ export async function offerRoutes(
   };
   for (const [url, names] of Object.entries(paths)) {
     const handler = serve(url, async (request) => {
-      const { publisher } = readCall(request);
+      const caller = readCall(request);
+      const preparing = auth.prepare(request);
+      const { publisher } = preparing === null ? caller : await preparing;
       const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
       const several = readSeveralPlacements(request, query, body);
       if (several === null) {

@@ -95,7 +95,9 @@ export async function offerwallRoutes(
   };
   for (const [url, names] of Object.entries(paths)) {
     const handler = serve(url, async (request) => {
-      const { publisher } = readCall(request);
+      const caller = readCall(request);
+      const preparing = auth.prepare(request);
+      const { publisher } = preparing === null ? caller : await preparing;
       const query = request.query as Static<typeof browseQuery>;
       const { limit, cursor, ...body } = request.body as Static<typeof browseBody>;
       const readRequest = () => readWithNotes(request, query, body);

@@ -118,6 +118,9 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
       return render(wall, offset, page);
     },
     browseByLink: async (token, client, page) => {
+      const opened = openLink(links, token);
+      await catalog.ready(opened.publisher.id);
+      // Open the link again, because the snapshot may have been replaced in the meantime.
       const link = openLink(links, token);
       if (page.cursor === null) return render(withLinked(await openByLink(link, client), link), 0, page);
       const { wall, offset } = await resume(link.publisher, page.cursor);

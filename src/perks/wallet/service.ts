@@ -80,7 +80,7 @@ const linkLifeMs = 60 * dayMs;
 export const walletPagePath = '/wallet';
 
 export function createWalletService(deps: WalletDeps): WalletService {
-  const { pool, dbHealth, config, now, eventMeter } = deps;
+  const { pool, dbHealth, catalog, config, now, eventMeter } = deps;
   const failFast = createFailFast(dbHealth);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const links = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
@@ -130,20 +130,25 @@ export function createWalletService(deps: WalletDeps): WalletService {
     return pageUrl(item, timeOfUuid7(item.sessionId), item.language);
   }
 
-  const remove: WalletService['remove'] = ({ publisherId, userKey }, offerId, trace) =>
-    transaction(pool, async (executor) => {
+  const remove: WalletService['remove'] = async ({ publisherId, userKey }, offerId, trace) => {
+    await catalog.ready(publisherId);
+    return transaction(pool, async (executor) => {
       const item = await deleteItem(executor, publisherId, userKey, offerId);
       if (item !== null)
         await notify(executor, { event: 'offer_removed', item, atMs: now(), dev: false, trace, coupon: undefined });
       return item !== null;
     });
+  };
 
   return {
     save: (token, trace, recipient = null) => failFast(() => save(token, trace, recipient)),
     pageOf: (token) => failFast(() => pageOf(token)),
     verify: (token, use) => failFast(() => verify(token, use)),
     list: ({ publisherId, userKey }) =>
-      failFast(async () => withCoupons(deps, savedOffersOf(await listItems(pool, publisherId, userKey)))),
+      failFast(async () => {
+        await catalog.ready(publisherId);
+        return withCoupons(deps, savedOffersOf(await listItems(pool, publisherId, userKey)));
+      }),
     pageFor: (owner) => pageUrl(owner, Math.floor(now() / dayMs) * dayMs),
     remove: (owner, offerId, trace) => failFast(() => remove(owner, offerId, trace)),
     ownerOf: (publisherId, pubUserId) =>

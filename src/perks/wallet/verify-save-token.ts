@@ -38,6 +38,7 @@ export function createSaveTokenVerifier(
     const claims = typeof token === 'string' ? tokens.read(token) : null;
     if (claims === null || !checkToken(claims, atMs, eventKinds.click.token)) throw new AppError('invalid_token');
     const { publisherId, offerId, campaignId, sessionId, position, dev } = claims;
+    await catalog.ready(publisherId);
     const { offers, publishers } = catalog.current();
     const offer = offers.get(offerId);
     if (offer === undefined || !isKnownTo(offer, publisherId)) throw new AppError('invalid_token');

@@ -39,6 +39,11 @@ export type AuthDeps<Caller> = {
   now: () => number;
   /** Called for every call that is accepted. */
   used: (caller: Caller) => void;
+  /**
+   * Loads data that routes need about a caller. Returns null if it is loaded already, or else the caller to use
+   * afterwards.
+   */
+  prepare: (caller: Caller, source: KeySource) => Promise<Caller> | null;
 };
 
 /** Parts of a request that may contain a key. */
@@ -50,6 +55,11 @@ export type Authenticator<Caller> = {
    * @throws AppError missing_key, unknown_key, permission_denied, too_many_requests
    */
   identify: (source: KeySource & RestrictedRequest, permission: Permission, ...alternatives: Permission[]) => Caller;
+  /**
+   * Loads data that routes need about `request.caller`. Routes that call `identify` must also call this function.
+   * @returns null if the data is loaded already, or else the caller to use afterwards
+   */
+  prepare: (request: KeySource & Pick<FastifyRequest, 'caller'>) => Promise<Caller> | null;
   /** Creates a hook that accepts keys with at least one of these permissions and sets `request.caller`. */
   requireKey: (permission: Permission, ...alternatives: Permission[]) => preValidationHookHandler;
 };
@@ -59,7 +69,7 @@ export type Authenticator<Caller> = {
  * docs/reference/access-and-errors.md#api-keys: query `api_key`, query `accountId`, `Authorization: Bearer`, body
  * `key`, body `api_key`. The first match wins.
  */
-export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Caller>): Authenticator<Caller> {
+export function createAuthenticator<Caller>({ findKey, now, used, prepare }: AuthDeps<Caller>): Authenticator<Caller> {
   const admitRequest = createRateLimit(now);
 
   function identify(
@@ -83,13 +93,20 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
 
   return {
     identify,
+    prepare: (request) => prepare(request.caller as Caller, request),
     // The hook uses a callback, because an async hook's promise costs more than the check itself.
     requireKey:
       (permission, ...alternatives) =>
       (request, _reply, done) => {
         try {
-          request.caller = identify(request, permission, ...alternatives);
-          done();
+          const caller = identify(request, permission, ...alternatives);
+          request.caller = caller;
+          const preparing = prepare(caller, request);
+          if (preparing === null) return done();
+          preparing.then((prepared) => {
+            request.caller = prepared;
+            done();
+          }, done);
         } catch (err) {
           done(err as Error);
         }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Snapshot } from '../../catalog/types.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import { isReaderLanguage } from '../../platform/i18n/languages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 import { periodOf } from '../../platform/lib/time-zone.ts';
@@ -21,7 +21,7 @@ type SendDeps = {
   mailer: Mailer | null;
   now: () => number;
   config: { publicUrl: string };
-  catalog: { current: () => Snapshot };
+  catalog: Pick<CatalogStore, 'current' | 'ready'>;
   reports: { explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored> };
   chatChannels: ChatChannels | null;
 };
@@ -70,6 +70,7 @@ async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<Problem |
 async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | Problem> {
   const { publisherId, reportId, name, query, dueAt } = schedule;
   const { catalog, reports, config, now } = deps;
+  await catalog.ready(publisherId);
   const publisher = catalog.current().publishers.get(publisherId);
   if (publisher === undefined) return problem('publisherUnknown');
   const names = namesOf(catalog.current(), publisher);

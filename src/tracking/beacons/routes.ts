@@ -91,7 +91,8 @@ export function addBeaconRoutes(scope: App, hot: HotRoutes, { failures, verify, 
   const addRoute = (kind: TrackedKind, path: string, described: object): void => {
     const handler = serve(path, async (request) => {
       const { t, name } = request.query as { t?: unknown; name?: unknown };
-      const tracked = verify(request, t, kind, name);
+      const verified = verify(request, t, kind, name);
+      const tracked = verified instanceof Promise ? await verified : verified;
       if (tracked === null) {
         const limited = failures.charge(request.ip);
         if (limited !== null) throw limited;

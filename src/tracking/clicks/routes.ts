@@ -57,7 +57,7 @@ export async function clickRoutes(app: App, { catalog, config, failures, verify,
   // Skip validation: the response to a malformed query must be the image, not a validation error.
   app.get('/sdk/offer-click', { schema, ...unvalidated, config: { errorPages } }, async (request, reply) => {
     const { t, save_for_later } = request.query as Record<string, unknown>;
-    const tracked = verify(request, t, 'click');
+    const tracked = await verify(request, t, 'click');
     if (tracked === null && isOpened(request)) throw new AppError('invalid_token');
     if (tracked === null) return refuseToken(failures, request, reply);
     if (tracked.isSpeculative) return reply.code(204).headers(trackingHeaders).send();

@@ -135,6 +135,7 @@ async function decideBatch(deps: ConversionDeps, queued: readonly QueuedReport[]
   const { pool, secretBox, catalog, now } = deps;
   const lookups = queued.flatMap(toLookups);
   const clicks = await findClicks(pool, lookups, now());
+  await catalog.readyAll(clicks.flatMap((click) => click?.publisherId ?? []));
   const [snapshot, nowMs] = [catalog.current(), now()];
   const openSecret = (sealed: Buffer): string => openConversionSecret(secretBox, sealed);
   const decisions = queued.map((report) => {

@@ -1,0 +1,159 @@
+import type { BuildIndex, Offer, Publisher, Snapshot } from '../types.ts';
+import { toCampaign, toExperiment, toOffer, toPublisher, toSequenceRule } from './convert.ts';
+import type { CampaignRows } from './load.ts';
+import { notLoaded } from './on-demand.ts';
+import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
+
+/** Earlier snapshot, with the campaigns whose rows may have changed since. */
+export type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
+
+/** Number of campaigns to build before yielding to other requests. */
+const sliceSize = 200;
+
+export type BuiltOffers = {
+  offers: Map<number, Offer>;
+  /** Offers by campaign. Removed offers are left out. Campaigns are in the order of their IDs. */
+  present: Map<number, readonly Offer[]>;
+};
+
+/** Builds the offers of campaigns. Those of campaigns that have not changed since the base are reused. */
+export function* buildOffers(rows: CampaignRows, base: Base | null): Generator<void, BuiltOffers> {
+  const earlier = base === null ? null : groupBy([...base.snapshot.offers.values()], ({ campaign }) => campaign.id);
+  yield;
+  const build = yield* campaignBuilder(rows, base);
+  const offers = new Map<number, Offer>();
+  const present = new Map<number, readonly Offer[]>();
+  const removed = new Set(rows.offers.filter((row) => row.deleted_at !== null).map(({ id }) => id));
+  for (const [done, row] of rows.campaigns.entries()) {
+    if (done % sliceSize === 0) yield;
+    const isUnchanged = base !== null && !base.changed.has(row.id);
+    const ownOffers = isUnchanged ? (earlier?.get(row.id) ?? []) : build(row);
+    for (const offer of ownOffers) offers.set(offer.id, offer);
+    present.set(row.id, row.deleted_at === null ? ownOffers.filter(({ id }) => !removed.has(id)) : []);
+  }
+  return { offers, present };
+}
+
+/** Groups offers by the publishers to which they are provisioned. Publishers that are not loaded are left out. */
+export function* groupByPublisher(
+  present: BuiltOffers['present'],
+  isLoaded: (publisherId: number) => boolean,
+): Generator<void, Map<number, Offer[]>> {
+  const provisioned = new Map<number, Offer[]>();
+  let done = 0;
+  for (const offers of present.values()) {
+    done += 1;
+    if (done % sliceSize === 0) yield;
+    for (const offer of offers)
+      for (const publisherId of offer.campaign.provisions.keys())
+        if (isLoaded(publisherId)) appendTo(provisioned, publisherId, offer);
+  }
+  return provisioned;
+}
+
+/**
+ * Groups the rows of changed campaigns.
+ * @returns a function that builds the offers of a campaign
+ */
+function* campaignBuilder(rows: CampaignRows, base: Base | null): Generator<void, (row: CampaignRow) => Offer[]> {
+  const mayDiffer = (campaignId: number): boolean => base === null || base.changed.has(campaignId);
+  const offerRows = rows.offers.filter((row) => mayDiffer(row.campaign_id));
+  const offerIds = new Set(offerRows.map(({ id }) => id));
+  const offersByCampaign = groupBy(offerRows, (row) => row.campaign_id);
+  yield;
+  const creativesByOffer = groupBy(
+    rows.creatives.filter((row) => offerIds.has(row.offer_id)),
+    (row) => row.offer_id,
+  );
+  yield;
+  const provisionsByCampaign = groupBy(
+    rows.provisions.filter((row) => mayDiffer(row.campaign_id)),
+    (row) => row.campaign_id,
+  );
+  return (row) => {
+    const ownOffers = offersByCampaign.get(row.id) ?? [];
+    const creativesOf = ({ id }: OfferRow): CreativeRow[] => creativesByOffer.get(id) ?? [];
+    const campaign = toCampaign(row, ownOffers.flatMap(creativesOf), provisionsByCampaign.get(row.id) ?? []);
+    return ownOffers.map((offer) => toOffer(offer, campaign, creativesOf(offer)));
+  };
+}
+
+type PublisherSources = {
+  rows: CatalogRows;
+  /** Offers by the publisher to which they are provisioned. */
+  provisioned: ReadonlyMap<number, Offer[]>;
+  buildIndex: BuildIndex;
+  base: Base | null;
+  /** Returns whether the campaigns of a publisher are loaded. Other publishers get no index. */
+  isLoaded: (publisherId: number) => boolean;
+};
+
+/** Builds the publishers, and the indexes of those whose offers or settings have changed since the base. */
+export function* buildPublishers({
+  rows,
+  provisioned,
+  buildIndex,
+  base,
+  isLoaded,
+}: PublisherSources): Generator<void, Map<number, Publisher>> {
+  const themes = groupBy(rows.themes, (row) => row.publisher_id);
+  const placements = groupBy(rows.placements, (row) => row.publisher_id);
+  const audiences = groupBy(rows.audiences ?? [], (row) => row.publisher_id);
+  const exchangeRates = groupBy(rows.exchangeRates ?? [], (row) => row.publisher_id);
+  const sequenceRules = groupBy(rows.sequenceRules, (row) => row.publisher_id);
+  const experiments = groupBy(rows.experiments ?? [], (row) => row.publisher_id);
+  const timeZones = new Map(rows.publishers.map((row) => [row.id, row.time_zone]));
+  const timeZoneOf = (publisherId: number): string => timeZones.get(publisherId) ?? 'UTC';
+  const earlier = base !== null && hasTimeZones(base.snapshot.publishers, timeZones) ? base.snapshot.publishers : null;
+  const publishers = new Map<number, Publisher>();
+  for (const row of rows.publishers) {
+    const before = base?.snapshot.publishers.get(row.id) ?? null;
+    const publisher = toPublisher(
+      row,
+      themes.get(row.id) ?? [],
+      placements.get(row.id) ?? [],
+      audiences.get(row.id) ?? [],
+      exchangeRates.get(row.id) ?? [],
+      before,
+    );
+    const offers = provisioned.get(row.id) ?? [];
+    const isSame = before?.controls === publisher.controls && before?.language.key === publisher.language.key;
+    const earlierIndex = isSame ? earlier?.get(row.id)?.index : undefined;
+    let index = notLoaded;
+    if (isLoaded(row.id)) {
+      const isReused = earlierIndex !== undefined && isSameList(earlierIndex.offers, offers);
+      index = isReused ? earlierIndex : yield* buildIndex({ publisher, offers, timeZoneOf });
+      if (before?.index.isUsed === true) index.isUsed = true;
+    }
+    publishers.set(row.id, {
+      ...publisher,
+      index,
+      sequenceRules: (sequenceRules.get(row.id) ?? []).map(toSequenceRule),
+      experiments: experiments.get(row.id)?.map(toExperiment) ?? null,
+    });
+  }
+  return publishers;
+}
+
+/**
+ * Whether the time zones of all publishers are unchanged. If not, indexes cannot be reused, because campaign caps use
+ * the time zone of the campaign's owner.
+ */
+const hasTimeZones = (publishers: ReadonlyMap<number, Publisher>, timeZones: ReadonlyMap<number, string>): boolean =>
+  publishers.size === timeZones.size &&
+  [...publishers.values()].every(({ id, timeZone }) => timeZones.get(id) === timeZone);
+
+const isSameList = (a: readonly Offer[], b: readonly Offer[]): boolean =>
+  a.length === b.length && a.every((offer, at) => offer === b[at]);
+
+function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => number): Map<number, Row[]> {
+  const groups = new Map<number, Row[]>();
+  for (const row of rows) appendTo(groups, keyOf(row), row);
+  return groups;
+}
+
+function appendTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}

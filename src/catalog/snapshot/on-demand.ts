@@ -1,0 +1,289 @@
+import type pg from 'pg';
+import type { FailFast } from '../../platform/db/health.ts';
+import { readTransaction } from '../../platform/db/pool.ts';
+import { databaseUnavailable } from '../../platform/errors.ts';
+import { hourMs, minuteMs } from '../../platform/lib/time.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Offer, OfferIndex, Publisher, Snapshot } from '../types.ts';
+import { type CampaignRows, findCampaignsOf, loadCampaigns, loadVersion } from './load.ts';
+import type { CatalogRows } from './rows.ts';
+
+/**
+ * Index of a publisher whose campaigns are not loaded. Code that uses it without having loaded the publisher fails with
+ * `unavailable`, so that the publisher is never mistaken for one without offers.
+ */
+export const notLoaded: OfferIndex = Object.freeze({
+  get offers(): never {
+    throw databaseUnavailable(new Error('the campaigns of the publisher are not loaded'));
+  },
+});
+
+/** Returns the publishers of a snapshot whose campaigns are loaded. */
+export const loadedPublishers = ({ publishers }: Snapshot): Publisher[] =>
+  [...publishers.values()].filter(({ index }) => index !== notLoaded);
+
+/** Rows to add to a snapshot, and all campaigns of the publishers for which they were read. */
+type Addition = { rows: CampaignRows; campaignIds: readonly number[] };
+
+/**
+ * Reads the campaigns of publishers that a snapshot does not contain yet.
+ * @param isKnown returns whether the snapshot contains a campaign
+ * @returns null if the database has a version other than that of the snapshot
+ */
+export const readAddition = (
+  pool: pg.Pool,
+  publisherIds: readonly number[],
+  { version, source, isKnown }: { version: number; source: string; isKnown: (campaignId: number) => boolean },
+): Promise<Addition | null> =>
+  readTransaction(pool, async (executor) => {
+    const current = await loadVersion(executor);
+    if (current.version !== version || current.source !== source) return null;
+    const campaignIds = await findCampaignsOf(executor, publisherIds);
+    const rows = await loadCampaigns(
+      executor,
+      campaignIds.filter((id) => !isKnown(id)),
+    );
+    return { rows, campaignIds };
+  });
+
+/** Appends rows to the lists from which a snapshot was built. `sortRows` restores their order. */
+export function appendRows(rows: CatalogRows, added: CampaignRows): void {
+  for (const row of added.campaigns) rows.campaigns.push(row);
+  for (const row of added.provisions) rows.provisions.push(row);
+  for (const row of added.offers) rows.offers.push(row);
+  for (const row of added.creatives) rows.creatives.push(row);
+}
+
+/** Restores the order of appended rows, which an incremental refresh requires. */
+export function sortRows({ campaigns, provisions, offers, creatives }: CampaignRows): void {
+  campaigns.sort((a, b) => a.id - b.id);
+  provisions.sort((a, b) => a.campaign_id - b.campaign_id);
+  offers.sort((a, b) => a.id - b.id);
+  creatives.sort((a, b) => a.offer_id - b.offer_id);
+}
+
+/** Returns the rows of the given campaigns. */
+export function rowsOfCampaigns(rows: CatalogRows, isIncluded: (campaignId: number) => boolean): CampaignRows {
+  const offers = rows.offers.filter((row) => isIncluded(row.campaign_id));
+  const offerIds = new Set(offers.map(({ id }) => id));
+  return {
+    campaigns: rows.campaigns.filter(({ id }) => isIncluded(id)),
+    provisions: rows.provisions.filter((row) => isIncluded(row.campaign_id)),
+    offers,
+    creatives: rows.creatives.filter((row) => offerIds.has(row.offer_id)),
+  };
+}
+
+/**
+ * Estimated memory of an offer, in bytes: its rows and objects, its campaign, and the responses that are rendered for
+ * it. `bench:growth` compares the estimate with the memory of the process.
+ */
+const bytesPer = { offer: 6500, creative: 1500, character: 4, indexEntry: 900 };
+
+function offerBytes({ copy, termsAndConditions, translations, campaign, creatives }: Offer): number {
+  let characters = termsAndConditions.length + campaign.offerDescription.length + campaign.landingUrl.length;
+  for (const text of Object.values(copy)) characters += text.length;
+  for (const { texts } of translations?.texts.values() ?? [])
+    for (const text of Object.values(texts)) characters += text.length;
+  return bytesPer.offer + bytesPer.creative * creatives.length + bytesPer.character * characters;
+}
+
+const indexBytes = ({ index }: Publisher): number => bytesPer.indexEntry * (1 + index.offers.length);
+
+/**
+ * Creates a function that estimates the memory of a snapshot's loaded campaigns, in bytes. If offers were only added
+ * since the last call, it looks at nothing else.
+ */
+function createEstimate(): (snapshot: Snapshot) => number {
+  let last: { offers: Snapshot['offers'] | null; size: number; bytes: number } = { offers: null, size: 0, bytes: 0 };
+  return (snapshot) => {
+    const { offers } = snapshot;
+    const known = last.offers === offers ? last : { size: 0, bytes: 0 };
+    let { bytes } = known;
+    let at = 0;
+    if (known.size < offers.size)
+      for (const offer of offers.values()) if (at++ >= known.size) bytes += offerBytes(offer);
+    last = { offers, size: offers.size, bytes };
+    return loadedPublishers(snapshot).reduce((sum, publisher) => sum + indexBytes(publisher), bytes);
+  };
+}
+
+/** Estimates the memory that is freed if a publisher is dropped, in bytes. Shared campaigns are not counted. */
+function ownBytes(publisher: Publisher): number {
+  let bytes = indexBytes(publisher);
+  for (const offer of publisher.index.offers) if (offer.campaign.provisions.size <= 1) bytes += offerBytes(offer);
+  return bytes;
+}
+
+/** Time after which an unused publisher is dropped, even if there is enough memory, in milliseconds. */
+const maxIdleMs = hourMs;
+
+/**
+ * Time for which a publisher stays loaded after its last use, even if the memory limit is exceeded, in milliseconds. It
+ * is longer than any request, so that a publisher is never dropped in the middle of one.
+ */
+const minIdleMs = 30_000;
+
+/** Share of the limit to which memory is reduced once the limit is exceeded, so that few drops are needed. */
+const targetShare = 0.9;
+
+/**
+ * Creates a function that chooses the publishers to drop: those that have been unused for an hour and, if the memory
+ * limit is exceeded, those that were least recently used. It must be called regularly, because it also notes which
+ * publishers were used since its last call.
+ */
+function createIdleChoice(limitBytes: number, now: () => number) {
+  /** Time of the last use, in epoch milliseconds, by publisher ID. */
+  let usedAtMs = new Map<number, number>();
+  return (snapshot: Snapshot, bytes: number): Set<number> => {
+    const nowMs = now();
+    const publishers = loadedPublishers(snapshot);
+    const before = usedAtMs;
+    usedAtMs = new Map();
+    for (const { id, index } of publishers) {
+      usedAtMs.set(id, index.isUsed === true ? nowMs : (before.get(id) ?? nowMs));
+      if (index.isUsed === true) index.isUsed = false;
+    }
+    const idleMsOf = ({ id }: Publisher): number => nowMs - (usedAtMs.get(id) ?? nowMs);
+    let excess = bytes > limitBytes ? bytes - limitBytes * targetShare : 0;
+    const leastMs = excess > 0 ? minIdleMs : maxIdleMs;
+    const candidates = publishers.filter((publisher) => idleMsOf(publisher) >= leastMs);
+    const idle = new Set<number>();
+    for (const publisher of candidates.sort((a, b) => idleMsOf(b) - idleMsOf(a))) {
+      if (excess <= 0 && idleMsOf(publisher) < maxIdleMs) break;
+      idle.add(publisher.id);
+      excess -= ownBytes(publisher);
+    }
+    return idle;
+  };
+}
+
+/** Number of loaded publishers, their estimated memory in bytes, and the loads and drops so far. */
+export type Residence = { publishers: number; bytes: number; loads: number; drops: number };
+
+type OnDemandOptions = {
+  /** Estimated memory above which publishers are dropped, in bytes. */
+  limitBytes: number;
+  now: () => number;
+  logger: Logger;
+  failFast: FailFast;
+  current: () => Snapshot;
+  replace: (next: Snapshot) => void;
+  /** Loads the current version of the configuration. */
+  refresh: () => Promise<void>;
+  /**
+   * Adds publishers to the current snapshot.
+   * @returns false if the snapshot is no longer the latest version
+   */
+  extend: (publisherIds: readonly number[]) => Promise<boolean>;
+  without: (snapshot: Snapshot, publisherIds: ReadonlySet<number>) => Snapshot;
+};
+
+type OnDemand = {
+  /** See `CatalogStore`. */
+  ready: (publisherId: number) => Promise<void> | null;
+  /** Runs a function that replaces the snapshot, while no other does. */
+  inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  residence: () => Residence;
+  stop: () => Promise<void>;
+};
+
+/** Maximum number of publishers that are loaded in one transaction. */
+const maxPerLoad = 100;
+
+/** Number of attempts to load publishers while the configuration keeps changing. */
+const loadAttempts = 5;
+
+/** Interval at which idle publishers are dropped, in milliseconds. */
+const dropCheckMs = 1000;
+
+type Load = { ids: Set<number>; done: Promise<void> };
+
+/** Loads publishers on first use, and drops them when they are idle (docs/adr/0036-load-publishers-on-first-use.md). */
+export function createOnDemand(options: OnDemandOptions): OnDemand {
+  const { limitBytes, now, logger, failFast, current, replace, refresh, extend, without } = options;
+  const chooseIdle = createIdleChoice(limitBytes, now);
+  const estimateBytes = createEstimate();
+  const loading = new Map<number, Promise<void>>();
+  const counts = { loads: 0, drops: 0 };
+  /** Publishers of the next load, which has not started yet. */
+  let next: Load | null = null;
+  let running: Promise<unknown> = Promise.resolve();
+  let bytes = 0;
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = running.then(work);
+    running = result.catch(() => {});
+    return result;
+  }
+
+  function startLoad(): Load {
+    const load: Load = { ids: new Set(), done: Promise.resolve() };
+    const close = (): void => {
+      if (next === load) next = null;
+    };
+    const loadAll = async (): Promise<void> => {
+      close();
+      await loadPublishers([...load.ids]);
+    };
+    load.done = failFast(() => inTurn(loadAll)).finally(() => {
+      close();
+      for (const id of load.ids) loading.delete(id);
+    });
+    return load;
+  }
+
+  async function loadPublishers(publisherIds: readonly number[]): Promise<void> {
+    for (let attempt = 0; attempt < loadAttempts; attempt += 1) {
+      const missing = publisherIds.filter((id) => current().publishers.get(id)?.index === notLoaded);
+      if (missing.length === 0) return;
+      if (await extend(missing)) {
+        counts.loads += missing.length;
+        bytes = estimateBytes(current());
+        if (bytes > limitBytes) dropIdle();
+        return;
+      }
+      await refresh();
+    }
+    throw databaseUnavailable(new Error('the configuration changes too often to load publishers'));
+  }
+
+  function dropIdle(): void {
+    bytes = estimateBytes(current());
+    const idle = chooseIdle(current(), bytes);
+    if (idle.size > 0) {
+      replace(without(current(), idle));
+      counts.drops += idle.size;
+      bytes = estimateBytes(current());
+    }
+    if (bytes <= limitBytes || now() - warnedAtMs < minuteMs) return;
+    warnedAtMs = now();
+    const { length: publishers } = loadedPublishers(current());
+    logger.warn({ publishers, bytes, limitBytes }, 'publishers in use need more memory than CATALOGUE_MEMORY_MB');
+  }
+
+  const timer = setInterval(() => void inTurn(async () => dropIdle()), dropCheckMs);
+  return {
+    ready: (publisherId) => {
+      const index = current().publishers.get(publisherId)?.index;
+      if (index === undefined) return null;
+      if (index !== notLoaded) {
+        index.isUsed = true;
+        return null;
+      }
+      const underWay = loading.get(publisherId);
+      if (underWay !== undefined) return underWay;
+      if (next === null || next.ids.size >= maxPerLoad) next = startLoad();
+      next.ids.add(publisherId);
+      loading.set(publisherId, next.done);
+      return next.done;
+    },
+    inTurn,
+    residence: () => ({ publishers: loadedPublishers(current()).length, bytes, ...counts }),
+    stop: async () => {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Snapshot } from '../../../src/catalog/types.ts';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { hashKey } from '../../../src/platform/http/auth.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+
+/** Two processes share one database: one loads publishers on first use, the other keeps all of them loaded. */
+let lazy: TestModules<'offers' | 'tracking'>;
+let whole: TestModules<'offers' | 'tracking'>;
+let proxy: Awaited<ReturnType<typeof startProxy>>;
+let nowMs = Date.now();
+beforeAll(async () => {
+  whole = await createTestModules(['offers', 'tracking'], { now: () => nowMs });
+  proxy = await startProxy(whole.databaseUrl);
+  lazy = await createTestModules(['offers', 'tracking'], {
+    databaseUrl: proxy.url,
+    now: () => nowMs,
+    config: { catalogueMemoryMb: 1 },
+  });
+});
+afterAll(async () => {
+  await lazy?.close();
+  proxy?.close();
+  await whole?.close();
+});
+
+/** Changes become visible within a second, or later on a busy machine, so tests poll for them. */
+const patiently = { interval: 25 };
+const residence = () => lazy.deps.catalog.residence() as NonNullable<ReturnType<typeof lazy.deps.catalog.residence>>;
+
+let publishers = 0;
+/** Creates a publisher whose campaigns have one offer each. Its key is also its name. */
+async function createPublisher(offers = 3): Promise<{ id: number; key: string }> {
+  publishers += 1;
+  const key = `on-demand-${publishers}`;
+  const id = await transaction(whole.pool, async (executor) => {
+    const { rows } = await executor.query<{ id: number }>(
+      `insert into publishers (name, sdk_id, default_placement) values ($1, substr(md5($1), 1, 16), 'checkout')
+      returning id`,
+      [key],
+    );
+    const publisherId = rows[0]?.id as number;
+    await executor.query(
+      `with theme as (insert into themes (publisher_id, name, unit, is_default) values ($1, 'Perks', 'mou', true)),
+        api_key as (insert into api_keys (publisher_id, name, key_hash, permissions)
+          values ($1, $2, decode($3, 'hex'), '{ads/offers}')),
+        advertiser as (
+          insert into advertisers (publisher_id, name) select $1, 'Shop ' || n from generate_series(1, $4) n
+          returning id)
+      insert into campaigns (publisher_id, advertiser_id, name, landing_url)
+      select $1, id, 'Campaign ' || id, 'https://shop.example/' || id from advertiser`,
+      [publisherId, key, hashKey(key), offers],
+    );
+    await executor.query(
+      `insert into offers (publisher_id, campaign_id, title)
+      select publisher_id, id, 'Offer of ' || id from campaigns where publisher_id = $1`,
+      [publisherId],
+    );
+    return publisherId;
+  });
+  await isKnown(id);
+  return { id, key };
+}
+
+/** Waits until both processes know a publisher. */
+const isKnown = (id: number): Promise<void> =>
+  expect.poll(() => [lazy, whole].every(({ deps }) => deps.catalog.current().publishers.has(id)), patiently).toBe(true);
+
+const fetchOffers = ({ app }: Pick<typeof lazy, 'app'>, key: string) =>
+  app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=${key}`, payload: { placement: 'checkout' } });
+
+type Shown = { id: number; title: string; campaign_id: number; pixel: string; click_url: string };
+async function offersOf(key: string): Promise<Shown[]> {
+  const answer = await fetchOffers(lazy, key);
+  expect(answer.statusCode).toBe(200);
+  return answer.json().data.offers;
+}
+
+const offerIdsOf = ({ offers }: Snapshot): number[] => [...offers.keys()];
+const isLoaded = (id: number): boolean =>
+  [...lazy.deps.catalog.current().offers.values()].some(({ publisherId }) => publisherId === id);
+
+/** Moves the clock until a publisher that exceeds the memory limit has been idle for long enough to be dropped. */
+const untilDropped = (id: number): Promise<void> =>
+  expect
+    .poll(
+      () => {
+        nowMs += 31_000;
+        return isLoaded(id);
+      },
+      { interval: 1200 },
+    )
+    .toBe(false);
+
+describe('a process that loads publishers on first use', () => {
+  test('has no offers of publishers that it never served', async () => {
+    const [served, other] = [await createPublisher(), await createPublisher()];
+    expect(offerIdsOf(lazy.deps.catalog.current())).toEqual([]);
+    expect(residence()).toMatchObject({ publishers: 0, bytes: 0 });
+    expect((await offersOf(served.key)).length).toBe(3);
+    expect([isLoaded(served.id), isLoaded(other.id)]).toEqual([true, false]);
+    expect(residence().publishers).toBe(1);
+  });
+
+  test('has the same catalogue of a publisher as a process that loads everything', async () => {
+    const [owner, other] = [await createPublisher(), await createPublisher()];
+    await whole.pool.query(
+      `insert into campaign_publishers (campaign_id, publisher_id) select id, $2 from campaigns where publisher_id = $1`,
+      [owner.id, other.id],
+    );
+    await whole.pool.query(
+      'update offers set deleted_at = now() where id = (select min(id) from offers where publisher_id = $1)',
+      [owner.id],
+    );
+    for (const { key } of [owner, other]) await offersOf(key);
+    const versions = () => [lazy, whole].map(({ deps }) => deps.catalog.current().version);
+    await expect.poll(() => new Set(versions()).size, patiently).toBe(1);
+    for (const { id } of [owner, other]) {
+      const [loaded, complete] = [lazy, whole].map(({ deps }) => deps.catalog.current().publishers.get(id));
+      expect({ ...loaded, index: { ...loaded?.index, isUsed: undefined } }).toEqual(complete);
+    }
+    expect(lazy.deps.catalog.current().publishers.get(other.id)?.index.offers.length).toBe(5);
+  });
+
+  test('loads a publisher once for many requests at a time', async () => {
+    const { key } = await createPublisher();
+    const before = residence().loads;
+    const answers = await Promise.all(Array.from({ length: 20 }, () => fetchOffers(lazy, key)));
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 20 }, () => 200));
+    expect(residence().loads - before).toBe(1);
+  });
+
+  test('serves a change that was made while the publisher was not loaded', async () => {
+    const { id, key } = await createPublisher();
+    await whole.pool.query(`update offers set title = 'Changed before' where publisher_id = $1`, [id]);
+    expect((await offersOf(key)).map(({ title }) => title)).toEqual(Array(3).fill('Changed before'));
+    await whole.pool.query('update campaigns set active = false where publisher_id = $1', [id]);
+    await expect.poll(async () => (await offersOf(key)).length, patiently).toBe(0);
+  });
+
+  test('serves a change that is made while the publisher is being loaded', async () => {
+    const { id, key } = await createPublisher();
+    const blocker = await whole.pool.connect();
+    try {
+      await blocker.query('begin; lock table creatives in access exclusive mode');
+      const answer = fetchOffers(lazy, key);
+      await expect.poll(() => waitingBackends('creatives'), patiently).toHaveLength(1);
+      await blocker.query(`update offers set title = 'Changed meanwhile' where publisher_id = ${id}; commit`);
+      expect((await answer).statusCode).toBe(200);
+    } finally {
+      blocker.release();
+    }
+    await expect.poll(async () => (await offersOf(key))[0]?.title, patiently).toBe('Changed meanwhile');
+  });
+
+  test('answers 503 if its connection is killed during a load, and loads the publisher with the next request', async () => {
+    const { key } = await createPublisher();
+    const blocker = await whole.pool.connect();
+    try {
+      await blocker.query('begin; lock table creatives in access exclusive mode');
+      const answer = fetchOffers(lazy, key);
+      await expect.poll(() => waitingBackends('creatives'), patiently).toHaveLength(1);
+      const [pid] = await waitingBackends('creatives');
+      await whole.pool.query('select pg_terminate_backend($1)', [pid]);
+      expect((await answer).statusCode).toBe(503);
+    } finally {
+      await blocker.query('rollback');
+      blocker.release();
+    }
+    await expect.poll(async () => (await fetchOffers(lazy, key)).statusCode, patiently).toBe(200);
+  });
+
+  test('drops the publishers that were not used for the longest time when its memory is exceeded', async () => {
+    const [first, second, third] = [await createPublisher(60), await createPublisher(60), await createPublisher(60)];
+    for (const { key } of [first, second, third]) await offersOf(key);
+    expect(residence().bytes).toBeGreaterThan(2 ** 20);
+    const loaded = () => [first, second, third].map(({ id }) => isLoaded(id));
+    expect(loaded()).toEqual([true, true, true]);
+    nowMs += 60_000;
+    for (const { key } of [second, third]) await offersOf(key);
+    await expect.poll(loaded, patiently).toEqual([false, true, true]);
+    expect(residence().bytes).toBeLessThan(2 ** 20);
+    expect((await offersOf(first.key)).length).toBe(3);
+  });
+
+  test('never drops a publisher that was just used, even if its memory is exceeded', async () => {
+    const large = await createPublisher(300);
+    await offersOf(large.key);
+    expect(residence().bytes).toBeGreaterThan(2 ** 20);
+    const other = await createPublisher();
+    await offersOf(other.key);
+    expect([large, other].map(({ id }) => isLoaded(id))).toEqual([true, true]);
+  });
+
+  test('records beacons and clicks for a publisher that was dropped, and counts them for caps', async () => {
+    const { id, key } = await createPublisher(300);
+    await whole.pool.query(
+      `update campaigns set rules = '{"total_caps":[{"metric":"clicks","limit":5,"per":"lifetime"}]}' where publisher_id = $1`,
+      [id],
+    );
+    await expect.poll(async () => (await offersOf(key)).length, patiently).toBe(3);
+    const [shown] = await offersOf(key);
+    await lazy.app.inject({ url: (shown as Shown).pixel.replace('http://perks.test', '') });
+    await untilDropped(id);
+    const click = await lazy.app.inject({ url: (shown as Shown).click_url.replace('http://perks.test', '') });
+    expect(click.statusCode).toBe(302);
+    const { rows } = await whole.pool.query<{ clicks: string }>(
+      `select clicks from campaign_usage where campaign_id = $1 and period = 'lifetime'`,
+      [shown?.campaign_id],
+    );
+    expect(rows.map(({ clicks }) => Number(clicks))).toEqual([1]);
+  });
+
+  test('gives background jobs the campaigns with limits of all publishers, loaded or not', async () => {
+    const { id } = await createPublisher(2);
+    const { rows } = await whole.pool.query<{ id: number }>(
+      `update campaigns set rules = '{"total_caps":[{"metric":"budget","limit":5,"per":"day"}]}'
+      where id = (select min(id) from campaigns where publisher_id = $1) returning id`,
+      [id],
+    );
+    const checkedIds = async () =>
+      [...(await lazy.deps.catalog.checked()).offers.values()]
+        .filter(({ campaign }) => campaign.publisherId === id)
+        .map(({ campaign }) => campaign.id);
+    await expect.poll(checkedIds, patiently).toEqual([rows[0]?.id]);
+    expect(isLoaded(id)).toBe(false);
+  });
+});
+
+test('without the database, a loaded publisher is served and any other gets 503', async () => {
+  const [loaded, cold] = [await createPublisher(), await createPublisher()];
+  const list = (key: string) => lazy.app.inject({ url: `/native/v3/catalog.json?api_key=${key}` });
+  expect((await list(loaded.key)).statusCode).toBe(200);
+  proxy.cut();
+  try {
+    await expect.poll(() => lazy.deps.dbHealth.isUp(), patiently).toBe(false);
+    expect((await list(loaded.key)).statusCode).toBe(200);
+    const answer = await list(cold.key);
+    expect(answer.statusCode).toBe(503);
+    expect(answer.headers['retry-after']).toBe('1');
+  } finally {
+    proxy.heal();
+  }
+  await expect.poll(async () => (await list(cold.key)).statusCode, patiently).toBe(200);
+});
+
+/** Returns the IDs of the backends that wait for a lock on a table. */
+async function waitingBackends(table: string): Promise<number[]> {
+  const { rows } = await whole.pool.query<{ pid: number }>(
+    `select pid from pg_locks where relation = $1::regclass and not granted
+      and database = (select oid from pg_database where datname = current_database())`,
+    [table],
+  );
+  return rows.map(({ pid }) => pid);
+}
