@@ -5,6 +5,7 @@ import type { BlockReader } from './blocks.ts';
 import { type Coupon, type CouponWant, expiryOf } from './coupon.ts';
 import {
   type Confirmed,
+  type CouponKey,
   claimExpiredHold,
   confirmHolds,
   deleteHolds,
@@ -33,12 +34,27 @@ export type IssueTools = {
   foldedDigestOf: (code: string) => string;
 };
 
+type RequestKey = CouponKey & Pick<Keyed, 'id'>;
+
+const keysOf = (wants: readonly Keyed[]): RequestKey[] =>
+  wants.flatMap(({ userKeys, offer, id }) => userKeys.map((userKey) => ({ userKey, offer, id })));
+
+/** Returns coupons by request ID. */
+function byRequest(keys: readonly RequestKey[], rows: readonly StoredCoupon[]): Map<string, StoredCoupon> {
+  const coupons = new Map<string, StoredCoupon>();
+  if (rows.length === 0) return coupons;
+  const rowsByKey = new Map(rows.map((row) => [`${row.user_key} ${row.offer_id}`, row]));
+  for (const { userKey, offer, id } of keys) {
+    const row = rowsByKey.get(`${userKey} ${offer.id}`);
+    if (row !== undefined) coupons.set(id, row);
+  }
+  return coupons;
+}
+
 /** Loads the existing coupons of users, keyed by request ID. */
 export async function findOf(executor: Executor, wants: readonly Keyed[]): Promise<Map<string, StoredCoupon>> {
-  const keys = wants.flatMap(({ userKeys, offer, id }) => userKeys.map((userKey) => ({ userKey, offer, id })));
-  const rowsByKey = new Map((await findCoupons(executor, keys)).map((row) => [`${row.user_key} ${row.offer_id}`, row]));
-  const entries = keys.map(({ userKey, offer, id }) => [id, rowsByKey.get(`${userKey} ${offer.id}`)] as const);
-  return new Map(entries.filter((entry): entry is [string, StoredCoupon] => entry[1] !== undefined));
+  const keys = keysOf(wants);
+  return byRequest(keys, await findCoupons(executor, keys));
 }
 
 export const openCoupon = ({ secretBox }: { secretBox: SecretBox }, row: StoredCoupon): string =>
@@ -67,10 +83,9 @@ export async function issueCoupons(
   { isHold, nowMs }: Issue,
 ): Promise<Map<string, Coupon>> {
   const wants = [...new Map(all.map((want) => [want.id, want])).values()];
-  const stocks = await lockStock(executor, wants);
-  // Read the coupons in a separate statement after locking, so that the statement sees what the previous transaction
-  // wrote.
-  const existing = await findOf(executor, wants);
+  const keys = keysOf(wants);
+  const { stocks, coupons: stored } = await lockStock(executor, wants, keys);
+  const existing = byRequest(keys, stored ?? (await findCoupons(executor, keys)));
   const coupons = new Map<string, Coupon>();
   const confirmed: Confirmed[] = [];
   const renewed: RenewedHold[] = [];

@@ -19,34 +19,6 @@ export type Stock = {
 
 type OfOffer = { offer: { id: number; coupon: CouponPool | null } };
 
-/** Locks the stock rows of pools in offer order, so that concurrent transactions can't deadlock. */
-export async function lockStock(executor: Executor, wants: readonly OfOffer[]): Promise<Map<number, Stock>> {
-  const own = new Map(wants.map(({ offer }) => [offer.id, offer.coupon?.sharedCode === null]));
-  const { rows } = await executor.query<
-    Record<'offer_id', number> & Record<StockColumn, string> & { expires_at: Date | null }
-  >({
-    name: 'lock_coupon_stock',
-    text: `select s.offer_id, next_position, last_position, given, held, p.expires_at
-from coupon_stock s join coupon_pools p on p.offer_id = s.offer_id
-where s.offer_id = any($1::integer[]) order by s.offer_id for no key update of s`,
-    values: [integers([...own.keys()], (id) => id)],
-  });
-  return new Map(
-    rows.map((row) => [
-      row.offer_id,
-      {
-        offerId: row.offer_id,
-        next: Number(row.next_position),
-        last: Number(row.last_position),
-        given: Number(row.given),
-        held: Number(row.held),
-        isOwn: own.get(row.offer_id) === true,
-        expiresAt: row.expires_at,
-      },
-    ]),
-  );
-}
-
 type StockColumn = 'next_position' | 'last_position' | 'given' | 'held';
 
 /** Stored coupon of a user. */
@@ -60,18 +32,92 @@ export type StoredCoupon = {
 
 const storedColumns = 'user_key, offer_id, sealed, expires_at, held_until';
 
-export async function findCoupons(
-  executor: Executor,
-  keys: readonly ({ userKey: string } & OfOffer)[],
-): Promise<StoredCoupon[]> {
-  const { rows } = await executor.query<StoredCoupon>({
-    name: 'find_coupons',
-    // Force one index lookup per key: on a fast-growing table, the planner's statistics are out of date, so it might
-    // choose a slower plan.
-    text: `select c.* from unnest($1::uuid[], $2::integer[]) as asked (user_key, offer_id)
+/** Combination of a user and an offer whose coupon to find. */
+export type CouponKey = { userKey: string } & OfOffer;
+
+/**
+ * Index lookups for the coupons of users. There is one lookup per key: on a fast-growing table, the planner's
+ * statistics are out of date, so it might choose a slower plan.
+ */
+const foundSql = (userKeys: string, offerIds: string): string => `
+select c.* from unnest(${userKeys}::uuid[], ${offerIds}::integer[]) as asked (user_key, offer_id)
 cross join lateral (
   select ${storedColumns} from coupons where user_key = asked.user_key and offer_id = asked.offer_id limit 1
-) c`,
+) c`;
+
+/*
+ * If the statement had to wait for a lock, it sees the coupons as they were before. The stock row then has another
+ * version than the one that the statement sees without locking, because coupons are only added together with a change
+ * to their stock.
+ */
+const lockSql = `
+with locked as materialized (
+  select s.offer_id, next_position, last_position, given, held, p.expires_at as pool_expires_at, s.xmin::text as version
+  from coupon_stock s join coupon_pools p on p.offer_id = s.offer_id
+  where s.offer_id = any($1::integer[]) order by s.offer_id for no key update of s
+), found as materialized (${foundSql('$2', '$3')}
+)
+select locked.*, (select xmin::text from coupon_stock s where s.offer_id = locked.offer_id) as seen_version,
+  null::uuid as user_key, null::bytea as sealed, null::timestamptz as expires_at, null::timestamptz as held_until
+from locked
+union all
+select offer_id, null, null, null, null, null, null, null, user_key, sealed, expires_at, held_until from found`;
+
+type LockedRow =
+  | (Record<StockColumn, string> & {
+      offer_id: number;
+      user_key: null;
+      pool_expires_at: Date | null;
+      version: string;
+      seen_version: string | null;
+    })
+  | StoredCoupon;
+
+/**
+ * Locks the stock rows of pools in offer order, so that concurrent transactions can't deadlock. Also finds the coupons
+ * that users already have. `coupons` is null if they must be read again, because the statement had to wait.
+ */
+export async function lockStock(
+  executor: Executor,
+  wants: readonly OfOffer[],
+  keys: readonly CouponKey[],
+): Promise<{ stocks: Map<number, Stock>; coupons: StoredCoupon[] | null }> {
+  const own = new Map(wants.map(({ offer }) => [offer.id, offer.coupon?.sharedCode === null]));
+  const { rows } = await executor.query<LockedRow>({
+    name: 'lock_coupon_stock',
+    text: lockSql,
+    values: [
+      integers([...own.keys()], (id) => id),
+      uuids(keys, ({ userKey }) => userKey),
+      integers(keys, ({ offer }) => offer.id),
+    ],
+  });
+  const stocks = new Map<number, Stock>();
+  const coupons: StoredCoupon[] = [];
+  let isCurrent = true;
+  for (const row of rows) {
+    if (row.user_key !== null) {
+      coupons.push(row);
+      continue;
+    }
+    isCurrent &&= row.version === row.seen_version;
+    stocks.set(row.offer_id, {
+      offerId: row.offer_id,
+      next: Number(row.next_position),
+      last: Number(row.last_position),
+      given: Number(row.given),
+      held: Number(row.held),
+      isOwn: own.get(row.offer_id) === true,
+      expiresAt: row.pool_expires_at,
+    });
+  }
+  return { stocks, coupons: isCurrent ? coupons : null };
+}
+
+export async function findCoupons(executor: Executor, keys: readonly CouponKey[]): Promise<StoredCoupon[]> {
+  const { rows } = await executor.query<StoredCoupon>({
+    name: 'find_coupons',
+    text: foundSql('$1', '$2'),
     values: [uuids(keys, ({ userKey }) => userKey), integers(keys, ({ offer }) => offer.id)],
   });
   return rows;

@@ -46,11 +46,12 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
   let isClosed = false;
 
   function ask(holding: Holding, nowMs: number): void {
-    if (isClosed || holding.isAsked || holding.next !== null || nowMs < holding.refusedUntilMs) return;
+    if (isClosed || holding.next !== null || nowMs < holding.refusedUntilMs) return;
+    if (!holding.isAsked) waitingHoldings.add(holding);
     holding.isAsked = true;
-    waitingHoldings.add(holding);
+    // Without a slice, fetches of the campaign need locks, so its request does not wait.
     if (holding.current === null) startLeasing();
-    else groupTimer ??= setTimeout(startLeasing, groupMs);
+    else if (waitingHoldings.size > 0) groupTimer ??= setTimeout(startLeasing, groupMs);
   }
 
   function startLeasing(): void {

@@ -4,7 +4,7 @@ import type { Caller } from '../../accounts/caller.ts';
 import type { PerkEvent } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
-import { transaction } from '../../platform/db/pool.ts';
+import { type Executor, transaction, whenCommitted } from '../../platform/db/pool.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { type EventMeter, insertEvents, perkEvent } from '../../tracking/event-rows.ts';
@@ -50,17 +50,20 @@ type Confirmations = ReadonlyMap<Wrap, Confirmation>;
  * webhooks. It returns for each item the wrapped session with its perks, or null if another call wrapped the session
  * first.
  *
- * One statement wraps all sessions that need neither coupon codes nor messages. It writes nothing for sessions whose
- * selection has changed since it was read. These sessions, and those with codes or messages, are wrapped in a
- * transaction.
+ * A single statement assumes that the selections have not changed since they were read. It needs no transaction, unless
+ * coupon codes or messages are stored, too. Sessions whose selection has changed are wrapped with locks.
  */
 export function createWrapWriter(deps: WrapDeps): (items: readonly Wrap[]) => Promise<WrapResult[]> {
   const knownEndpoints: KnownEndpoints = new LRUCache({ max: maxKnownPublishers });
   return async (items) => {
     const firstBySession = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
-    const candidates = firstBySession.map((wrap) => [wrap, confirm(deps, wrap, wrap.session.selected)] as const);
-    const plain = new Map(candidates.filter(([, confirmation]) => isPlain(confirmation)));
-    const confirmed = plain.size === 0 ? plain : await wrapPlain(deps, plain, knownEndpoints);
+    const assumed = new Map(firstBySession.map((wrap) => [wrap, confirm(deps, wrap, wrap.session.selected)]));
+    const isPlain = [...assumed.values()].every(
+      (confirmation) => !needsCoupons(confirmation) && toMessage(confirmation).length === 0,
+    );
+    const confirmed = isPlain
+      ? await wrapAssumed(deps, deps.pool, assumed, knownEndpoints)
+      : await wrapWithCodes(deps, assumed, knownEndpoints);
     const rest = firstBySession.filter((wrap) => !confirmed.has(wrap));
     if (rest.length === 0) return items.map((item) => confirmed.get(item) ?? null);
     const locked = wrapLocked(deps, rest);
@@ -76,21 +79,18 @@ type KnownEndpoints = LRUCache<number, { json: string; targets: readonly Target[
 /** Maximum number of publishers whose endpoints are remembered. */
 const maxKnownPublishers = 1000;
 
-/** Whether a wrap needs neither coupon codes nor a message. */
-const isPlain = (confirmation: Confirmation): boolean =>
-  !needsCoupons(confirmation) && toMessage(confirmation).length === 0;
-
 /**
  * Wraps sessions in one statement, which checks that their selections and the publishers' endpoints are as assumed. If
  * the endpoints have changed, it is repeated once with the new ones.
  * @returns the wrapped sessions; all others are unchanged
  */
-async function wrapPlain(
+async function wrapAssumed(
   { pool, eventMeter }: WrapDeps,
-  candidates: Confirmations,
+  executor: Executor,
+  assumed: Confirmations,
   knownEndpoints: KnownEndpoints,
 ): Promise<Confirmations> {
-  const all = [...candidates.values()];
+  const all = [...assumed.values()];
   const publisherIds = [...new Set(all.map(({ session }) => session.publisherId))];
   const events = all.flatMap(selectionEvents);
   for (let attempt = 0; attempt < 2; attempt++) {
@@ -99,21 +99,56 @@ async function wrapPlain(
     const deliveries = all.flatMap((confirmation) =>
       deliveriesOf({ ...toWebhook(confirmation), causeId: confirmation.session.id }, targets),
     );
-    const result = await wrapUnlessChanged(pool, { wraps: all, events, deliveries, known });
+    const result = await wrapUnlessChanged(executor, { wraps: all, events, deliveries, known });
     if (result.changedEndpoints !== null) {
       for (const { publisherId, json } of result.changedEndpoints)
         knownEndpoints.set(publisherId, { json, targets: JSON.parse(json) as Target[] });
       continue;
     }
     const wrappedIds = new Set(result.sessionIds);
-    eventMeter.recorded('selection', null, events.filter(({ sessionId }) => wrappedIds.has(sessionId)).length);
-    notifyWorkers(pool, result.queuedEndpointIds);
-    return new Map([...candidates].filter(([{ session }]) => wrappedIds.has(session.id)));
+    const stored = events.filter(({ sessionId }) => wrappedIds.has(sessionId)).length;
+    whenCommitted(executor, () => {
+      eventMeter.recorded('selection', null, stored);
+      notifyWorkers(pool, result.queuedEndpointIds);
+    });
+    return new Map([...assumed].filter(([{ session }]) => wrappedIds.has(session.id)));
   }
-  return new Map();
+  return noConfirmations;
 }
 
-/** Wraps sessions in a transaction, with their coupon codes and messages. */
+const noConfirmations: Confirmations = new Map();
+
+/** Rolls back coupon codes that were issued for a selection that has changed. */
+class SelectionChanged extends Error {}
+
+/**
+ * Wraps sessions with their coupon codes and messages, in a transaction.
+ * @returns the wrapped sessions, or none if one of the selections is not as assumed
+ */
+async function wrapWithCodes(
+  deps: WrapDeps,
+  assumed: Confirmations,
+  knownEndpoints: KnownEndpoints,
+): Promise<Confirmations> {
+  const all = [...assumed.values()];
+  try {
+    return await transaction(deps.pool, async (executor) => {
+      await issueAtWrap(executor, deps.coupons, all);
+      const confirmed = await wrapAssumed(deps, executor, assumed, knownEndpoints);
+      if (confirmed.size < assumed.size) throw new SelectionChanged();
+      const messages = all.flatMap(toMessage);
+      if (messages.length > 0) await deps.messages?.add(executor, messages);
+      return confirmed;
+    });
+  } catch (err) {
+    if (err instanceof SelectionChanged) return noConfirmations;
+    throw err;
+  }
+}
+
+/**
+ * Wraps sessions with the selections that they have when their rows are locked, with their coupon codes and messages.
+ */
 const wrapLocked = (deps: WrapDeps, wraps: readonly Wrap[]): Promise<Confirmations> =>
   transaction(deps.pool, async (executor) => {
     const selections = await markWrapped(executor, wraps);

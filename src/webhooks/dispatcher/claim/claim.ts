@@ -45,7 +45,8 @@ export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, 
  * waits for the disk, also covers the claim.
  */
 const peerSql = `peer as materialized (
-    select set_config('synchronous_commit', 'off', true), count(*) filter (where id < $1 and not stopping)::int as rank, count(*) > 1 as has_others,
+    select set_config('synchronous_commit', 'off', true),
+      count(*) filter (where id < $1 and not stopping)::int as rank, count(*) > 1 as has_others,
       greatest(count(*) filter (where not stopping), 1)::int as workers
     from dispatcher_workers
   )`;
