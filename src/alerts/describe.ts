@@ -49,6 +49,7 @@ export function describe({ kind, data, failure = null }: Described, timeZone: st
   if (kind.startsWith('coupons.')) return describeCoupons(kind, data);
   if (kind === 'messages.refused') return describeMessages(data, timeZone);
   if (kind === 'ranking.stalled') return describeRanking(data, timeZone);
+  if (kind === 'data_files.failing') return describeDataFiles(data, timeZone);
   if (kind === 'key.expires') return describeKey(data, timeZone);
   if (kind.endsWith('_page_lost')) return describeLostPage(kind, data, timeZone);
   const path = `/campaigns/${Number(data.campaign_id)}`;
@@ -175,6 +176,19 @@ function describeRanking(data: Alert['data'], timeZone: string): AlertText {
     title: t('alerts.rankingStalled'),
     reason: t('alerts.rankingStalledReason', { isKnown: String(since !== ''), since }),
     path: '/reports',
+  };
+}
+
+function describeDataFiles(data: Alert['data'], timeZone: string): AlertText {
+  const isFailing = data.error !== null;
+  return {
+    title: t(isFailing ? 'alerts.dataFilesFailing' : 'alerts.dataFilesBehind'),
+    reason: t('alerts.dataFilesReason', {
+      since: timeIn(timeZone, data.since),
+      isFailing: String(isFailing),
+      error: text(data.error),
+    }),
+    path: '/data-files',
   };
 }
 

@@ -23,6 +23,7 @@ export const alertKinds = {
   'placement.fill_rate': 'alerts.kindFillRate',
   'placement.revenue': 'alerts.kindRevenue',
   'ranking.stalled': 'alerts.kindRankingStalled',
+  'data_files.failing': 'alerts.kindDataFilesFailing',
 } as const satisfies Readonly<Record<string, MessageKey>>;
 
 export type AlertKind = keyof typeof alertKinds;

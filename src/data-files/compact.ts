@@ -25,16 +25,23 @@ type CompactOptions = {
   before: string;
   /** Rejects if the lock of the export is lost. */
   checkLock: () => Promise<unknown>;
+  /** Publishers whose plain user IDs are removed from all files. */
+  withdrawnPublishers: ReadonlySet<number>;
 };
 
-/** Erased sessions by ID, and by user key: sessions with a lower ID began before the user's erasure. */
+/**
+ * Erased sessions by ID, and erased users by user key or by publisher and plain ID: sessions with a lower ID began
+ * before the user's erasure.
+ */
 type Erased = { sessions: Set<string>; users: Map<string, string> };
+
+const plainKey = (publisherId: number, userId: unknown): string => `${publisherId} ${String(userId)}`;
 
 /** Columns that contain user data, by table, and the column by which rows of erased users are found. */
 const userColumns: Readonly<Record<string, readonly string[]>> = {
-  sessions: ['user_key', 'attributes', 'language'],
+  sessions: ['user_key', 'user_id', 'attributes', 'language'],
   messages: ['user_key'],
-  erasures: ['user_key'],
+  erasures: ['user_key', 'user_id'],
 };
 
 /** User key of erased messages. */
@@ -47,7 +54,7 @@ const noUser = '00000000-0000-0000-0000-000000000000';
  */
 export async function compactDataFiles(
   storage: Storage,
-  { before, checkLock }: CompactOptions,
+  { before, checkLock, withdrawnPublishers }: CompactOptions,
   onPartition: (path: string) => void = () => {},
 ): Promise<Compaction> {
   const result: Compaction = { partitions: 0, before: 0, after: 0, erased: 0, removed: 0 };
@@ -60,9 +67,10 @@ export async function compactDataFiles(
     const [{ table: name, date, publisher_id: publisherId }] = files as [DataFile];
     const table = dataTables.find((entry) => entry.name === name);
     if (table === undefined || date >= before) continue;
-    const hasUsers = userColumns[name] !== undefined;
-    if (files.length === 1 && !(hasUsers && erased.sessions.size + erased.users.size > 0)) continue;
-    const rewritten = await rewrite(storage, files, { table, erased, before });
+    const isErasing = userColumns[name] !== undefined && erased.sessions.size + erased.users.size > 0;
+    const isWithdrawn = name === 'sessions' && withdrawnPublishers.has(publisherId);
+    if (files.length === 1 && !isErasing && !isWithdrawn) continue;
+    const rewritten = await rewrite(storage, files, { table, erased, before, publisherId, isWithdrawn });
     if (files.length === 1 && rewritten.erased === 0) continue;
     onPartition(folder);
     const id = randomUUID();
@@ -128,10 +136,14 @@ async function readErased(storage: Storage, files: readonly DataFile[]): Promise
   for (const file of files) {
     if (file.table !== 'erasures') continue;
     for await (const rows of readRows(storage, file)) {
-      for (const { session_id: session, user_key: user, erased_at: erasedAt } of rows) {
+      for (const { session_id: session, user_key: user, user_id: userId, erased_at: erasedAt } of rows) {
         if (session != null) erased.sessions.add(String(session));
         const end = firstUuid7After(new Date(msOf(erasedAt)));
-        if (user != null && end > (erased.users.get(String(user)) ?? '')) erased.users.set(String(user), end);
+        const keys = [
+          ...(user == null ? [] : [String(user)]),
+          ...(userId == null ? [] : [plainKey(file.publisher_id, userId)]),
+        ];
+        for (const key of keys) if (end > (erased.users.get(key) ?? '')) erased.users.set(key, end);
       }
     }
   }
@@ -146,8 +158,9 @@ type Part = { bytes: Buffer; rows: number; testRows: number };
 async function rewrite(
   storage: Storage,
   files: readonly DataFile[],
-  { table, erased, before }: { table: DataTable; erased: Erased; before: string },
+  options: { table: DataTable; erased: Erased; before: string; publisherId: number; isWithdrawn: boolean },
 ): Promise<{ parts: Part[]; erased: number }> {
+  const { table, isWithdrawn } = options;
   const entries = Object.entries(table.columns);
   const parts: Part[] = [];
   let erasedRows = 0;
@@ -160,7 +173,9 @@ async function rewrite(
   for (const file of files) {
     for await (const rows of readRows(storage, file)) {
       for (const row of rows) {
-        if (isErased(table.name, row, erased, before) && eraseUser(table.name, row)) erasedRows += 1;
+        const isChanged = isErased(row, options) ? eraseUser(table.name, row) : isWithdrawn && row.user_id != null;
+        if (isChanged) erasedRows += 1;
+        if (isWithdrawn) row.user_id = null;
         for (const [index, [name, entry]] of entries.entries())
           part.columns[index]?.push(toValue(typeOf(entry).type, row[name]));
         part.rows += 1;
@@ -175,11 +190,17 @@ async function rewrite(
 }
 
 /** Whether a row must lose its user. A tombstone still needs it for partitions that are left alone. */
-function isErased(table: string, row: FileRow, { sessions, users }: Erased, before: string): boolean {
-  if (userColumns[table] === undefined) return false;
-  if (table === 'erasures') return dayOf(msOf(row.erased_at)) < before;
+function isErased(
+  row: FileRow,
+  { table, erased, before, publisherId }: { table: DataTable; erased: Erased; before: string; publisherId: number },
+): boolean {
+  if (userColumns[table.name] === undefined) return false;
+  if (table.name === 'erasures') return dayOf(msOf(row.erased_at)) < before;
   const session = String(row.session_id);
-  return sessions.has(session) || session < (users.get(String(row.user_key)) ?? '');
+  const isBefore = (key: string): boolean => session < (erased.users.get(key) ?? '');
+  return (
+    erased.sessions.has(session) || isBefore(String(row.user_key)) || isBefore(plainKey(publisherId, row.user_id ?? ''))
+  );
 }
 
 /** Removes the user from a row. Returns whether the row changed. */

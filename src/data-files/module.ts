@@ -12,7 +12,7 @@ import { dataCommands } from './commands.ts';
 import { dueRun, noteFailure } from './export/run.ts';
 import { exportInThread } from './export/start-thread.ts';
 import { dataFilePages } from './page.ts';
-import { registerDataFileMetrics } from './status.ts';
+import { dataFileCheck, registerDataFileMetrics } from './status.ts';
 
 type DataFilesDeps = { platform: Platform };
 
@@ -46,6 +46,7 @@ export function createDataFiles({ platform }: DataFilesDeps) {
     rank: 245,
     commands: dataCommands,
     navigation,
+    alertChecks: [dataFileCheck(dataFiles !== null)],
     retention: applyDataFileRetention,
     userData: { eraseWithSessions: recordErasures, eraseOfUser: [recordErasedUser] },
     pages: (app: App, shell: Shell) => dataFilePages(app, { ...shell, deps: { pool, dbHealth, config, now } }),
@@ -94,22 +95,24 @@ const recordErasures: EraseWithSessions = async (executor, sessions, { subject, 
 
 /**
  * Records an erased user. Data files outlive the sessions in the database, and sessions that only the files have are
- * found by the user's key.
+ * found by the user's key, or by the plain ID.
  */
 const recordErasedUser: EraseOfUser = async (pool, { subject, until, isSecond }) => {
   if (!isSecond) return;
   await pool.query(
-    `insert into data_file_erasures (day, publisher_id, user_key, erased_at)
-    select ($2::timestamptz at time zone 'UTC')::date, $1, user_key, $2 from unnest($3::uuid[]) as erased (user_key)
+    `insert into data_file_erasures (day, publisher_id, user_key, erased_at, user_id)
+    select ($2::timestamptz at time zone 'UTC')::date, $1, user_key, $2,
+      case when exists (select from data_file_plain_publishers where publisher_id = $1) then $4::text end
+    from unnest($3::uuid[]) as erased (user_key)
     where exists (select from data_file_runs)
     on conflict do nothing`,
-    [subject.publisherId, until, subject.userKeys],
+    [subject.publisherId, until, subject.userKeys, subject.namedBy === 'pub_user_id' ? subject.identifier : null],
   );
 };
 
 /* Tombstones that are in the files. Their users would connect the sessions that were just erased. */
 const unlinkSql = `
-update data_file_erasures e set user_key = null
+update data_file_erasures e set user_key = null, user_id = null
 from (
   select until_xid, open_xids from data_file_runs where confirmed_at is not null order by id desc limit 1
 ) as run

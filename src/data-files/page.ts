@@ -1,10 +1,12 @@
 import type pg from 'pg';
+import { publisherPages } from '../catalog/pages.ts';
 import type { Config } from '../config.ts';
 import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
+import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { type Html, html } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
-import { badge, type Cell, card, descriptionList, notice, table } from '../shell/components.ts';
+import { badge, type Cell, card, descriptionList, linkButton, notice, table } from '../shell/components.ts';
 import { byteSize, count, moment, utc } from '../shell/format.ts';
 import type { Shell } from '../shell/layout.ts';
 import { commonPages } from '../shell/pages.ts';
@@ -12,7 +14,7 @@ import { type ExportState, type RunView, readExportState } from './status.ts';
 
 type PageDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; now: () => number };
 
-/** Registers the operators' page about the data files. */
+/** Registers the operators' page about the data files, and a page with their state for each publisher. */
 export function dataFilePages(app: App, services: Shell & { deps: PageDeps }): void {
   const { pool, dbHealth, config, now } = services.deps;
   const pages = commonPages(app, services);
@@ -36,12 +38,24 @@ export function dataFilePages(app: App, services: Shell & { deps: PageDeps }): v
             </div>`,
     };
   });
+  publisherPages(app, services).get('/data-files', 'analyst', async ({ viewer }) => {
+    if (config.dataFiles === null) throw new AppError('not_found');
+    const state = await failFast(() => readExportState(pool, now()));
+    return {
+      title: t('nav.dataFiles'),
+      lead: t('dataFiles.lead'),
+      nav: 'alerts',
+      body: html`
+        ${stateCard(null, state)}
+        ${viewer.user.role === 'operator' && linkButton('/dashboard/operator/data-files', t('dataFiles.openExports'))}`,
+    };
+  });
 }
 
 const placeOf = (setting: NonNullable<Config['dataFiles']>): string =>
   setting.kind === 'folder' ? setting.path : `s3://${setting.bucket}/${setting.prefix}`;
 
-function stateCard(place: string, { exportedUntil, isBehind, failure }: ExportState): Html {
+function stateCard(place: string | null, { exportedUntil, isBehind, failure }: ExportState): Html {
   const status =
     failure !== null
       ? badge(t('dataFiles.fails'), 'bad')
@@ -64,7 +78,7 @@ function stateCard(place: string, { exportedUntil, isBehind, failure }: ExportSt
       descriptionList([
         [t('common.status'), status],
         [t('dataFiles.exportedUntil'), exportedUntil === null ? '—' : moment(utc, exportedUntil)],
-        [t('dataFiles.place'), html`<code>${place}</code>`],
+        ...(place === null ? [] : [[t('dataFiles.place'), html`<code>${place}</code>`] as const]),
       ]),
     )}`;
 }

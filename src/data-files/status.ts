@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
+import type { AlertCheck } from '../alerts/kinds.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
@@ -70,6 +71,32 @@ export async function readExportState(executor: Executor, nowMs: number): Promis
     })),
   };
 }
+
+/** Time for which an export fails before an alert is recorded, so that a short outage of the storage causes none. */
+const graceMs = 15 * minuteMs;
+
+/** Creates the check that finds an export that fails or is behind. It concerns all publishers. */
+export const dataFileCheck = (isEnabled: boolean): AlertCheck => ({
+  name: 'data file alerts',
+  kinds: ['data_files.failing'],
+  findFacts: async (executor, nowMs) => {
+    if (!isEnabled) return [];
+    const { exportedUntil, isBehind, failure, runs } = await readExportState(executor, nowMs);
+    const plannedAt = runs[0]?.plannedAt ?? new Date(nowMs);
+    const isFailing = failure !== null && nowMs - plannedAt.getTime() > graceMs;
+    if (!isFailing && !isBehind) return [];
+    const since = exportedUntil ?? plannedAt;
+    const data = { since: since.toISOString(), error: failure?.error.replace(/\.$/, '') ?? null };
+    const { rows } = await executor.query<{ id: number }>('select id from publishers order by id');
+    return rows.map(({ id }) => ({
+      publisherId: id,
+      kind: 'data_files.failing',
+      subject: 'data files',
+      cause: data.since,
+      data,
+    }));
+  },
+});
 
 type GaugeDeps = { pool: pg.Pool; isEnabled: boolean; now: () => number };
 

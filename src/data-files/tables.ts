@@ -32,6 +32,11 @@ const ofOffer = {
   campaign_id: ['int', 't.campaign_id'],
 } as const;
 
+/** SQL for the publishers whose sessions are exported with plain user IDs. */
+const plainPublishers = `array(
+  select publisher_id from data_file_plain_publishers join publishers p on p.id = publisher_id
+  where p.data_file_user_ids = 'plain')`;
+
 const sessionOf = '(select s.dev from sessions s where s.day = t.day and s.id = t.session_id)';
 
 /** Tables of the data files, in the order in which they are exported (docs/guides/data-files.md#tables). */
@@ -43,6 +48,7 @@ export const dataTables: readonly DataTable[] = [
       placement: ['text', 't.placement'],
       theme_id: ['int?', 't.theme_id'],
       user_key: ['id?', 't.user_key::text'],
+      user_id: ['text?', `case when t.publisher_id = any(${plainPublishers}) then t.pub_user_id end`],
       country: ['text?', 't.country'],
       device: ['text?', 't.device'],
       os: ['text?', 't.os'],
@@ -187,6 +193,7 @@ export const dataTables: readonly DataTable[] = [
     columns: {
       session_id: ['id?', 't.session_id::text'],
       user_key: ['id?', 't.user_key::text'],
+      user_id: ['text?', 't.user_id'],
       erased_at: ['time', 't.erased_at'],
     },
     from: 'from data_file_erasures t',

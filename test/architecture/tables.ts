@@ -139,6 +139,8 @@ export const tables: Record<string, Ownership> = {
       advertisers: 'an advertiser sees the names of publishers that are served its campaigns',
       drafts: 'proposing locks the row of the publisher, which bounds how many drafts wait',
       messages: 'messages name the publisher',
+      'data-files':
+        'publishers choose how the files name their users, and all of them get an alert if the files are late',
       'landing-pages': 'a publisher may have its landing pages left alone',
       accounts: 'a key lives no longer than its publisher allows',
       alerts: 'messages name the publisher, in its time zone',
@@ -267,6 +269,6 @@ export const tables: Record<string, Ownership> = {
     },
   },
   ...owned('privacy', ['erased_sessions', 'erasures']),
-  ...owned('data-files', ['data_file_erasures', 'data_file_runs']),
+  ...owned('data-files', ['data_file_erasures', 'data_file_plain_publishers', 'data_file_runs']),
   ...owned('dashboard', ['processes']),
 };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compactDataFiles } from '../../src/data-files/compact.ts';
+import { findWithdrawnPublishers } from '../../src/data-files/export/run.ts';
 import { type DataTable, dataTables } from '../../src/data-files/tables.ts';
 import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
 import { erase } from '../privacy/support.ts';
@@ -91,8 +92,53 @@ test('an erased user is removed from all data files, and nothing there leads bac
   );
   await compactDataFiles(folder.storage, compactAll);
   for (const session of [old.sessionId, oldDevice.sessionId, sessionId])
-    expect(await filed(session)).toMatchObject({ user_key: null, attributes: null, language: null });
+    expect(await filed(session)).toMatchObject({ user_key: null, user_id: null, attributes: null, language: null });
   for (const session of [other.sessionId, later.sessionId])
     expect(await filed(session)).toMatchObject({ user_key: expect.any(String), attributes: expect.any(String) });
   expect(await duckdb(tombstones)).toEqual([]);
+});
+
+const choose = (userIds: string) =>
+  t.pool.query('update publishers set data_file_user_ids = $2 where id = $1', [t.publisher.id, userIds]);
+const withdrawn = async () => findWithdrawnPublishers(t.pool);
+const idOf = async (sessionId: string) => (await filed(sessionId))?.user_id;
+const show = async (pubUserId: string, fingerprint?: string): Promise<string> =>
+  (await showOffer(t, { pub_user_id: pubUserId, ...(fingerprint && { ad_fp: fingerprint }) })).sessionId;
+
+test('plain user IDs are exported only while their publisher chooses them, and are erased however old', async () => {
+  const hashed = await show('before');
+  await exportAll(t, folder.storage);
+  await choose('plain');
+  const [old, other] = [await show('plain-user', 'plain-device'), await show('other-user', 'other-device')];
+  const anonymous = (await showOffer(t, { ad_fp: 'anonymous-device' })).sessionId;
+  await exportAll(t, folder.storage);
+  expect(await Promise.all([hashed, old, other, anonymous].map(idOf))).toEqual([
+    null,
+    'plain-user',
+    'other-user',
+    null,
+  ]);
+  // The database no longer has the session, and the ID of the user has another hash than the fingerprint in the file.
+  await drop(old);
+  t.clock.ms += 1000;
+  await erase(t, { pub_user_id: 'plain-user' });
+  const later = await show('plain-user', 'plain-device');
+  await exportAll(t, folder.storage);
+  await compactDataFiles(folder.storage, compactAll);
+  expect(await filed(old)).toMatchObject({ user_key: null, user_id: null, attributes: null, language: null });
+  expect(await Promise.all([other, later].map(idOf))).toEqual(['other-user', 'plain-user']);
+  const remaining = `select count(*)::int as ids from ${read('erasures').replace(')', ', union_by_name = true)')}`;
+  expect(await duckdb(`${remaining} where user_id is not null`)).toEqual([{ ids: 0 }]);
+  const { retention } = t.contributions.modules.find(({ name }) => name === 'data-files') ?? {};
+  await retention?.(t.pool, t.deps.config, t.clock.ms);
+  expect((await t.pool.query('select 1 from data_file_erasures where user_id is not null')).rows).toEqual([]);
+
+  await choose('hashed');
+  const after = await show('third-user', 'third-device');
+  await exportAll(t, folder.storage);
+  expect(await idOf(after)).toBeNull();
+  expect(await withdrawn()).toEqual(new Set([t.publisher.id]));
+  await compactDataFiles(folder.storage, { ...compactAll, withdrawnPublishers: await withdrawn() });
+  expect(await Promise.all([other, later].map(idOf))).toEqual([null, null]);
+  expect((await filed(other))?.user_key).toEqual(expect.any(String));
 });

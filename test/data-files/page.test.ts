@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkLasting } from '../../src/alerts/checks.ts';
 import { noteFailure } from '../../src/data-files/export/run.ts';
+import { dataFileCheck } from '../../src/data-files/status.ts';
+import { hourMs, minuteMs } from '../../src/platform/lib/time.ts';
 import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { createTestFolder, exportAll } from './support.ts';
@@ -39,4 +42,57 @@ test('without DATA_FILES_URL, the page says how to turn data files on', async ()
   const user = await signInAs(other, 'operator');
   expect((await user.get(path)).body).toContain('set DATA_FILES_URL');
   await other.close();
+});
+
+test('every publisher gets an alert with the answer of the storage while exports fail, and it ends', async () => {
+  const check = dataFileCheck(true);
+  let nowMs = Date.now();
+  const run = () => checkLasting({ pool: t.pool, now: () => nowMs }, check);
+  const alerts = async () =>
+    (await t.pool.query("select ended_at is not null as over from alerts where kind = 'data_files.failing'")).rows;
+  await exportAll(t, folder.storage);
+  await noteFailure(t.pool, 'The bucket responded with 507 to PUT: <b>QuotaExceeded</b>');
+  await run();
+  expect(await alerts()).toEqual([]);
+  nowMs += 16 * minuteMs;
+  for (const _ of [1, 2]) await run();
+  expect(await alerts()).toEqual([{ over: false }]);
+  const analyst = await signInAs(t, 'analyst');
+  const publisherPath = `/dashboard/p/${t.publisher.id}`;
+  const inbox = (await analyst.get(`${publisherPath}/alerts`)).body.replaceAll(/\s+/g, ' ');
+  expect(inbox).toContain('Data files cannot be written');
+  expect(inbox).toContain('507 to PUT: &lt;b&gt;QuotaExceeded&lt;/b&gt;');
+  expect(inbox).toContain(`href="${publisherPath}/data-files"`);
+  const page = (await analyst.get(`${publisherPath}/data-files`)).body;
+  expect(page).toContain('QuotaExceeded');
+  expect(page).not.toContain(folder.path);
+  expect(page).not.toContain('/operator/data-files');
+  expect((await operator.get(`${publisherPath}/data-files`)).body).toContain('/operator/data-files');
+  await exportAll(t, folder.storage);
+  await run();
+  expect(await alerts()).toEqual([{ over: true }]);
+  nowMs += 3 * hourMs;
+  await run();
+  expect(await alerts()).toEqual([{ over: true }, { over: false }]);
+  expect((await analyst.get(`${publisherPath}/alerts`)).body).toContain('Data files are behind');
+});
+
+test('an admin chooses plain user IDs in the settings, the audit log records it, and other roles cannot', async () => {
+  const settings = `/dashboard/p/${t.publisher.id}/settings`;
+  const stored = async () =>
+    (await t.pool.query('select data_file_user_ids from publishers where id = $1', [t.publisher.id])).rows[0];
+  const manager = await signInAs(t, 'manager');
+  const admin = await signInAs(t, 'admin');
+  expect((await manager.get(settings)).body).toContain('User IDs in data files');
+  const fields = { name: 'Shop', offers_per_response: '3', delivery_percentage: '100', time_zone: 'UTC' };
+  const form = { ...fields, currency_name: 'points', currency_multiplier: '1', data_file_user_ids: 'plain' };
+  expect((await manager.post(settings, form)).statusCode).toBe(403);
+  expect(await stored()).toEqual({ data_file_user_ids: 'hashed' });
+  const saved = await admin.post(settings, form);
+  expect(saved.statusCode, saved.body).toBe(303);
+  expect(await stored()).toEqual({ data_file_user_ids: 'plain' });
+  const { rows } = await t.pool.query(
+    "select changes from audit_log where resource = 'publishers' order by id desc limit 1",
+  );
+  expect(rows[0]?.changes).toMatchObject({ data_file_user_ids: { old: 'hashed', new: 'plain' } });
 });

@@ -50,7 +50,11 @@ export const verifyAll = async (t: Pick<TestBase, 'databaseUrl'>, storage: Stora
 };
 
 /** Options of a compaction of all days, with a lock that is never lost. */
-export const compactAll = { before: dayOf(Date.now() + 2 * dayMs), checkLock: async () => {} };
+export const compactAll = {
+  before: dayOf(Date.now() + 2 * dayMs),
+  checkLock: async () => {},
+  withdrawnPublishers: new Set<number>(),
+};
 
 /** Runs a statement in DuckDB, and returns its rows with numbers and texts. */
 export async function duckdb(sql: string): Promise<Record<string, unknown>[]> {

@@ -11,7 +11,7 @@ import { endChild } from './server-process.ts';
  * deduplicates sequence numbers like a broker. Tests with kcat compare it with librdkafka, where kcat is installed.
  */
 
-export type StoredRecord = {
+type StoredRecord = {
   partition: number;
   offset: number;
   key: string;
@@ -319,7 +319,7 @@ export const hasKcat = ((): boolean => {
 })();
 
 /** Record as kcat prints it. */
-export type KcatRecord = {
+type KcatRecord = {
   partition: number;
   offset: number;
   ts: number;

@@ -6,7 +6,7 @@ import type { Connection } from '../../platform/db/pool.ts';
 import { isDay } from '../../platform/http/day-range.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { compactDataFiles } from '../compact.ts';
-import { exportDue, lockExports } from '../export/run.ts';
+import { exportDue, findWithdrawnPublishers, lockExports } from '../export/run.ts';
 import { readExportState } from '../status.ts';
 import { createStorage, type Storage } from '../storage.ts';
 import { verifyDataFiles } from '../verify.ts';
@@ -81,7 +81,8 @@ export const compact: Run = async (call) => {
     await lockExports(client);
     // A connection that broke has lost its lock.
     const checkLock = (): Promise<unknown> => client.query('select 1');
-    return compactDataFiles(storage, { before, checkLock }, call.out.progress);
+    const withdrawnPublishers = await findWithdrawnPublishers(client);
+    return compactDataFiles(storage, { before, checkLock, withdrawnPublishers }, call.out.progress);
   });
   call.out.progress('');
   const { partitions, before: filesBefore, after, erased, removed } = result;

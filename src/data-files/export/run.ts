@@ -128,6 +128,7 @@ async function writeFiles(client: Connection, run: Run, options: Required<Export
   if (attempt.attempt > 1)
     for (const stored of await listStored(options.storage, dataTables))
       if (stored.run === run.id) await options.storage.remove(stored.path);
+  await notePlainPublishers(client);
   const isFirst = run.transactions.from === '0';
   if (!isFirst) await buildIndexes(client, options.isStopped);
   // 1. The settings make PostgreSQL find new rows by index, as for rollups.
@@ -152,6 +153,22 @@ async function writeFiles(client: Connection, run: Run, options: Required<Export
   manifest.rows = sumRows(manifest.files);
   manifest.written_at = new Date().toISOString();
   return manifest;
+}
+
+/** Stores which publishers want plain user IDs, so that erasures and compactions find their IDs in all later files. */
+const notePlainPublishers = (executor: Executor) =>
+  executor.query(
+    `insert into data_file_plain_publishers (publisher_id)
+    select id from publishers where data_file_user_ids = 'plain' on conflict do nothing`,
+  );
+
+/** Returns the publishers whose files may contain plain user IDs although they now want only keyed hashes. */
+export async function findWithdrawnPublishers(executor: Executor): Promise<Set<number>> {
+  const { rows } = await executor.query<{ id: number }>(
+    `select p.id from data_file_plain_publishers join publishers p on p.id = publisher_id
+    where p.data_file_user_ids <> 'plain'`,
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 const lockKey = "hashtext('perkwire_data_files')";

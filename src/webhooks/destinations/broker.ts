@@ -2,7 +2,7 @@ import type { ResolvedAddress } from '../dispatcher/send/resolver.ts';
 import { type Failure, type FetchResponse, fail, maxKeptBytes, type SendResult } from '../dispatcher/send/result.ts';
 
 /** Destination with an address that is not allowed. */
-export type Blocked = Extract<SendResult, { kind: 'blocked' }>;
+type Blocked = Extract<SendResult, { kind: 'blocked' }>;
 
 /** Response of a broker, with the HTTP status that describes it best. */
 export type BrokerAnswer = FetchResponse | Failure | Blocked;

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { minuteMs } from '../../platform/lib/time.ts';
 import { checkUrl, resolveTarget } from '../address-guard.ts';
@@ -34,6 +35,8 @@ export function withDestinations(http: Sender, options: SenderOptions): Sender {
   const { allowNets, ca, lookup = createLookup(), now = () => performance.now() } = options;
   const clients = createClients();
   const stop = new AbortController();
+  // Each message in flight listens to the signal.
+  setMaxListeners(0, stop.signal);
 
   /** Resolves a server of a broker, and vets its addresses. */
   async function vet(server: URL): Promise<VettedBroker> {

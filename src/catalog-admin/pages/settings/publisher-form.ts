@@ -42,6 +42,14 @@ export const publisherFields = (form: FormBuilder, asOperator: boolean): Html =>
       rows: 4,
       hint: t('settings.privacyTextHint'),
     }),
+    form.select('data_file_user_ids', {
+      label: t('settings.dataFileUserIds'),
+      choices: [
+        { value: 'hashed', text: t('settings.dataFileHashed') },
+        { value: 'plain', text: t('settings.dataFilePlain') },
+      ],
+      hint: t('settings.dataFileUserIdsHint'),
+    }),
   )}
   ${fieldGroup(
     t('settings.postbacks'),
@@ -155,7 +163,7 @@ export const publisherToForm = (values: Values): FormValues => ({
 const plainColumns = [
   ...['name', 'offers_per_response', 'delivery_percentage', 'default_placement', 'landing_pages_checked'],
   ...['unit_enabled', 'test_mode', 'key_max_days', 'approval_required', 'dates_approved', 'currency_name'],
-  ...['currency_multiplier', 'privacy_url', 'privacy_text'],
+  ...['currency_multiplier', 'privacy_url', 'privacy_text', 'data_file_user_ids'],
 ];
 
 export const readPublisher = (fields: Fields, asOperator: boolean): Values => ({

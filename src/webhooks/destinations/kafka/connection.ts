@@ -30,7 +30,7 @@ type Api = (typeof apis)[keyof typeof apis];
 /** Maximum size of a response, in bytes. The metadata of a topic with 5,000 partitions and three replicas fits. */
 const maxResponseBytes = 524_288;
 
-export type Endpoint = {
+type BrokerOptions = {
   /** Base URL with the host and port, and the scheme `https:` for TLS. */
   url: URL;
   addresses: readonly ResolvedAddress[];
@@ -85,8 +85,8 @@ type Waiting = { resolve: (response: Reader) => void; reject: (error: Error) => 
  * Connects to a broker at its vetted addresses, and authenticates.
  * @throws AnswerError with the answer for the delivery log
  */
-export async function connectToBroker(endpoint: Endpoint): Promise<KafkaConnection> {
-  const { url, addresses, ca, connectTimeoutMs, clientId, login } = endpoint;
+export async function connectToBroker(options: BrokerOptions): Promise<KafkaConnection> {
+  const { url, addresses, ca, connectTimeoutMs, clientId, login } = options;
   const closed = promiseOf<void>();
   const ready = promiseOf<void>();
   const waiting = new Map<number, Waiting>();
@@ -173,8 +173,8 @@ export async function connectToBroker(endpoint: Endpoint): Promise<KafkaConnecti
     return own.find((version) => version >= min && version <= max) ?? null;
   };
 
-  const options = { url, addresses, connectTimeoutMs, ca, proxy: null, now: () => performance.now(), alpn: null };
-  socket = dial(options, {
+  const dialOptions = { url, addresses, connectTimeoutMs, ca, proxy: null, now: () => performance.now(), alpn: null };
+  socket = dial(dialOptions, {
     onTcp: () => {
       phase = url.protocol === 'https:' ? 'tls' : 'open';
     },

@@ -68,10 +68,10 @@ export class CodeError extends AnswerError {
   readonly isRefusal: boolean;
 
   constructor(code: number, detail = '') {
-    const known = errors[code] ?? lasting('error', 503, 'The broker did not store the message.');
-    const text = [known.text, detail, `(${known.name}, ${code})`].filter((part) => part !== '').join(' ');
-    super(answerOf(known.status, text));
-    this.isTemporary = known.isTemporary;
+    const entry = errors[code] ?? lasting('error', 503, 'The broker did not store the message.');
+    const text = [entry.text, detail, `(${entry.name}, ${code})`].filter((part) => part !== '').join(' ');
+    super(answerOf(entry.status, text));
+    this.isTemporary = entry.isTemporary;
     this.isRefusal = refusalCodes.has(code);
   }
 }

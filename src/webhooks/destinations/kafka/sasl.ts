@@ -5,7 +5,7 @@ import { AnswerError } from '../broker.ts';
 
 /** SASL mechanisms for Kafka. */
 export const mechanisms = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const;
-export type Mechanism = (typeof mechanisms)[number];
+type Mechanism = (typeof mechanisms)[number];
 
 export type Login = { mechanism: Mechanism; user: string; password: string };
 
