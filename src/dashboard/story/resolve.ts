@@ -1,4 +1,3 @@
-import type pg from 'pg';
 import type { Config } from '../../config.ts';
 import { createCodeDigests, foldCode } from '../../coupons/issuer.ts';
 import { findUserDecisions } from '../../offers/user-decisions.ts';
@@ -17,7 +16,6 @@ export type IdKind = 'session' | 'delivery' | 'click' | 'transaction' | 'coupon'
 export type Match = { kind: IdKind; sessionIds: readonly string[] };
 
 export type ResolveDeps = {
-  pool: pg.Pool;
   config: Config;
   clickIds: Tracking['clickIds'];
   now: () => number;
@@ -31,28 +29,30 @@ const maxLength = 256;
  * Creates a function that finds the sessions of a publisher to which an ID belongs: a session, delivery, click,
  * transaction, coupon code or user. IDs of other publishers match nothing.
  */
-export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
+export function createResolve({ config, clickIds, now }: ResolveDeps) {
   const digestsOf = createCodeDigests(config);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
 
-  async function bySession(publisherId: number, kind: IdKind, sessionId: string): Promise<Match[]> {
+  type Scope = { executor: Executor; publisherId: number };
+
+  async function bySession({ executor, publisherId }: Scope, kind: IdKind, sessionId: string): Promise<Match[]> {
     if (!isPossibleUuid7(sessionId, now())) return [];
-    return (await hasRows(pool, publisherId, sessionId)) ? [{ kind, sessionIds: [sessionId] }] : [];
+    return (await hasRows(executor, publisherId, sessionId)) ? [{ kind, sessionIds: [sessionId] }] : [];
   }
 
-  async function byDelivery(publisherId: number, text: string): Promise<Match[]> {
+  async function byDelivery(scope: Scope, text: string): Promise<Match[]> {
     const id = readDeliveryId(text, now());
-    const delivery = id === null ? null : await findDelivery(pool, publisherId, id);
+    const delivery = id === null ? null : await findDelivery(scope.executor, scope.publisherId, id);
     const sessionId = delivery?.session_id ?? null;
-    return sessionId === null ? [] : bySession(publisherId, 'delivery', sessionId);
+    return sessionId === null ? [] : bySession(scope, 'delivery', sessionId);
   }
 
-  async function byText(publisherId: number, text: string): Promise<Match[]> {
+  async function byText({ executor, publisherId }: Scope, text: string): Promise<Match[]> {
     const keys = userKeys.allOf(publisherId, text);
     const [transactions, coupons, sessions] = await Promise.all([
-      sessionsOfTransaction(pool, publisherId, text),
-      sessionsOfCoupon(pool, publisherId, digestsOf(foldCode(text.trim()))),
-      findUserDecisions(pool, { publisherId, userKeys: keys, identifier: text, limit: maxSessions }),
+      sessionsOfTransaction(executor, publisherId, text),
+      sessionsOfCoupon(executor, publisherId, digestsOf(foldCode(text.trim()))),
+      findUserDecisions(executor, { publisherId, userKeys: keys, identifier: text, limit: maxSessions }),
     ]);
     const matches: Match[] = [
       { kind: 'transaction', sessionIds: transactions },
@@ -62,21 +62,20 @@ export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
     return matches.filter(({ sessionIds }) => sessionIds.length > 0);
   }
 
-  return async (publisherId: number, typed: string): Promise<Match[]> => {
+  return async (executor: Executor, publisherId: number, typed: string): Promise<Match[]> => {
+    const scope: Scope = { executor, publisherId };
     const text = typed.trim();
     if (text === '' || text.length > maxLength || text.includes('\0') || !text.isWellFormed()) return [];
     const click = clickIds.read(text);
-    if (click !== null) return bySession(publisherId, 'click', click.sessionId);
+    if (click !== null) return bySession(scope, 'click', click.sessionId);
     const matches = await Promise.all([
-      bySession(publisherId, 'session', text.toLowerCase()),
-      byDelivery(publisherId, text),
-      byText(publisherId, text),
+      bySession(scope, 'session', text.toLowerCase()),
+      byDelivery(scope, text),
+      byText(scope, text),
     ]);
     return matches.flat();
   };
 }
-
-export type Resolve = ReturnType<typeof createResolve>;
 
 async function sessionsOfTransaction(executor: Executor, publisherId: number, txnId: string): Promise<string[]> {
   const { rows } = await executor.query<{ id: string }>({
