@@ -33,8 +33,15 @@ const truthDays = 30;
 const countries = ['DE', 'AT', 'CH', 'FR', 'NL', 'GB', 'US'];
 const devices = ['mobile', 'desktop', 'tablet'];
 
+type FutureOptions = {
+  /** Number of the future. Futures of a world have the same history and expected values, but other random numbers. */
+  future?: number;
+  /** Whether a new campaign has another click rate in this future, as likely as its actual one. */
+  isRateUnknown?: boolean;
+};
+
 /** Generates a world from broad priors. The same seed always gives the same world. */
-export function forecastWorld(seed: number): ForecastWorld {
+export function forecastWorld(seed: number, { future = 0, isRateUnknown = false }: FutureOptions = {}): ForecastWorld {
   const u = uniforms(seed + 77_000_017);
   const pick = (salt: number): number => u(salt, 0);
   const normal = (salt: number, at = 0): number => normalQuantile(u(salt, at) + 2 ** -33);
@@ -65,17 +72,19 @@ export function forecastWorld(seed: number): ForecastWorld {
   let users = 1;
   let draws = 0;
   for (let day = -historyDays; day < truthDays; day++) {
-    wandered += wander * normal(19, day + 1000);
-    const isOdd = u(20, day + 1000) < 0.015;
+    const drawn = day + 1000 + (day < 0 ? 0 : future * 10_000);
+    if (day === 0) [draws, users] = [draws + future * 10_000_000, users + future * 10_000_000];
+    wandered += wander * normal(19, drawn);
+    const isOdd = u(20, drawn) < 0.015;
     const wave = waveSize * Math.sin((2 * Math.PI * day) / waveDays);
     const mean =
       perDay *
       (weekdays[(((day + 2) % 7) + 7) % 7] as number) *
-      Math.exp(growth * day + wandered + wave + noise * normal(21, day + 1000)) *
-      (isOdd ? 0.3 + 1.7 * u(22, day + 1000) : 1);
+      Math.exp(growth * day + wandered + wave + noise * normal(21, drawn)) *
+      (isOdd ? 0.3 + 1.7 * u(22, drawn) : 1);
     for (let hour = 0; hour < 24; hour++) {
       const expected = (mean * (hourly[(hour + 9) % 24] as number)) / ofHours;
-      const count = Math.max(0, Math.round(expected + Math.sqrt(expected) * normal(23, (day + 1000) * 24 + hour)));
+      const count = Math.max(0, Math.round(expected + Math.sqrt(expected) * normal(23, drawn * 24 + hour)));
       for (let at = 0; at < count; at++) {
         const draw = draws++;
         const atMs = startMs + day * dayMs + (hour + (at + u(24, draw)) / count) * hourMs;
@@ -123,7 +132,9 @@ export function forecastWorld(seed: number): ForecastWorld {
     const isOwn = at === count;
     const kindDraw = u(44, at);
     const kind = kindDraw < 0.55 ? 'cpc' : kindDraw < 0.85 ? 'cpm' : 'cpa';
-    const logit = Math.log(baseRate / (1 - baseRate)) + rateSpread * normal(45, at);
+    const logit =
+      Math.log(baseRate / (1 - baseRate)) +
+      rateSpread * normal(45, isOwn && isRateUnknown && !isRunning ? at + future * 1000 : at);
     logits.push(logit);
     const value = Math.exp(0.5 * normal(46, at) + (isOwn ? 0.5 + 0.35 * Math.log(count / 6) : 0));
     const amount = kind === 'cpm' ? value * 1000 * baseRate * 0.5 : kind === 'cpc' ? value * 0.5 : value * 5;

@@ -81,8 +81,11 @@ export type PageExtensions = {
   forecast?: {
     /** Renders the forecast panel next to a form. It requests the forecast for the current form values from a URL. */
     panel: (context: PublisherContext, forecastUrl: string) => Html;
-    /** Renders the forecast of a stored campaign whose values are changed to the current form values. */
-    ofTyped: (context: PublisherContext, stored: View, typed: Values) => Promise<Html>;
+    /**
+     * Renders the forecast of a stored campaign whose values are changed to the current form values.
+     * @param stored null for a new campaign, whose values are all in `typed`
+     */
+    ofTyped: (context: PublisherContext, stored: View | null, typed: Values) => Promise<Html>;
   };
   /** Opens a landing page that is being entered, and renders the result. The URL can be incomplete. */
   landingCheck?: (context: PublisherContext, url: string) => Promise<Html>;

@@ -17,6 +17,7 @@ export type Draft = {
   liveSinceMs: number | null;
   /** Events of the campaign in recent weeks. */
   recent: ForecastCampaign['recent'];
+  delivered: ForecastCampaign['delivered'];
 };
 
 /** Campaign among its competitors: the publisher, with an index that contains the campaign's offers. */
@@ -31,7 +32,7 @@ export function* competitorOf(
   publisher: Publisher,
   timeZoneOf: (publisherId: number) => string,
 ): Generator<void, Competitor> {
-  const { campaign, used, liveSinceMs, recent } = draft;
+  const { campaign, used, liveSinceMs, recent, delivered } = draft;
   const { frequency_caps: frequencyCaps = [], total_caps: totalCaps = [], pacing, schedule, ...rules } = campaign.rules;
   const { start_at: startAt, end_at: endAt, ...hours } = schedule ?? {};
   const provision = campaign.provisions.get(publisher.id);
@@ -72,6 +73,7 @@ export function* competitorOf(
       used,
       liveSinceMs,
       recent,
+      delivered,
     },
   };
 }

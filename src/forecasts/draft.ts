@@ -6,7 +6,7 @@ import type { Campaign, Offer, Publisher, Snapshot } from '../catalog/types.ts';
 import type { Model } from '../learning/model.ts';
 import type { Values } from '../management/resource.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { dayMs } from '../platform/lib/time.ts';
+import { dayMs, hourMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import { toMicros } from '../platform/money.ts';
 import { campaignEvents } from '../reports/activity.ts';
@@ -17,6 +17,9 @@ const unsavedId = 2 ** 31 - 1;
 
 /** Time for which a campaign must have been shown unchanged before the effect of its frequency caps can be observed. */
 const steadyMs = 7 * dayMs;
+
+/** Time for which a campaign must not have been edited before its deliveries are compared with a simulation. */
+const leastSteadyMs = 3 * dayMs;
 
 /** Period of the campaign's own events. */
 const recentMs = 28 * dayMs;
@@ -40,22 +43,25 @@ export async function draftOf(
     active.length > 0 ? active : ownOffers.length > 0 ? ownOffers : [unsavedOffer(publisher)];
   const campaign = campaignOf(values, id, (offers[0] as Offer).campaign, snapshot);
   const { currency } = campaign.payout;
-  const hour = Math.floor(nowMs / 3_600_000) * 3_600_000;
-  const recent =
-    stored === null
-      ? { impressions: 0, clicks: 0, conversions: 0 }
-      : await campaignEvents(
-          executor,
-          { publisherId: publisher.id, campaignId: id, currency },
-          { fromMs: hour - recentMs, untilMs: hour },
-        );
+  const untilMs = Math.floor(nowMs / hourMs) * hourMs;
+  const eventsFrom = (fromMs: number): ReturnType<typeof campaignEvents> =>
+    campaignEvents(executor, { publisherId: publisher.id, campaignId: id, currency }, { fromMs, untilMs });
+  const recent = stored === null ? { impressions: 0, clicks: 0, conversions: 0 } : await eventsFrom(untilMs - recentMs);
+  const liveSinceMs = stored !== null && values === stored ? liveSince(campaign, active.length > 0, nowMs) : null;
+  const changedMs = timeOf(String(stored?.updated_at ?? '')) ?? Number.POSITIVE_INFINITY;
+  const steadySinceMs =
+    liveSinceMs === null ? null : Math.ceil(Math.max(untilMs - recentMs, liveSinceMs, changedMs) / hourMs) * hourMs;
   return {
     draft: {
       campaign,
       offers: offers.map((offer): Offer => ({ ...offer, campaign })),
       used: stored === null ? () => 0 : await usageOf(executor, campaign, { snapshot, publisher, model, nowMs }),
-      liveSinceMs: stored !== null && values === stored ? liveSince(campaign, active.length > 0, nowMs) : null,
+      liveSinceMs,
       recent,
+      delivered:
+        steadySinceMs === null || untilMs - steadySinceMs < leastSteadyMs
+          ? null
+          : { fromMs: steadySinceMs, impressions: (await eventsFrom(steadySinceMs)).impressions },
     },
     hasOffers: ownOffers.length > 0,
   };

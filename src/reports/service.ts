@@ -4,6 +4,7 @@ import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import type { Replica } from '../platform/db/replica.ts';
+import { AppError } from '../platform/errors.ts';
 import { type DayRange, type DayRangeParameters, readDayRange } from '../platform/http/day-range.ts';
 import type { KeyResources } from '../platform/http/key-restrictions.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
@@ -17,7 +18,8 @@ import { type ReadOptions, readConsistently, tooLarge } from './query/read-only.
 import { type ActivityParameters, dateIn, maxDays, readActivity } from './query/request.ts';
 import { addsUpSessions, sourceOf } from './query/source.ts';
 import type { ActivityQuery, ActivityRow, ReportRequest } from './query/types.ts';
-import { countUsersOf, noUsers, userKeyOf, userSourceOf } from './reach/read.ts';
+import { countUsersOf, noUsers, type RawRetention, userKeyOf, userSourceOf, usersFromDay } from './reach/read.ts';
+import type { KnownSource } from './reach/spread.ts';
 import { type Reconciliation, reconcile } from './reconcile/reconcile.ts';
 
 export type ActivityReport = ReportRequest & {
@@ -68,10 +70,19 @@ export type ReportService = {
    */
   readRaw: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
   /**
-   * Reads rollups or sketches for a report. Counts towards the limit on concurrent reports.
-   * @throws AppError report_too_large, unavailable
+   * Counts the users of a query from sketches or, if they cannot answer it, from raw rows.
+   * @throws AppError invalid_request if the raw rows were deleted, report_too_large, unavailable
    */
-  readRollups: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
+  readUsers: <T>(
+    query: ActivityQuery,
+    work: (executor: Executor, source: KnownSource) => Promise<T>,
+    signal?: AbortSignal,
+  ) => Promise<T>;
+  /**
+   * Returns the first day from which users can be counted for reports like the query, or null without a limit.
+   * @param source `sketches` to consider only sketches, and not raw rows
+   */
+  usersFromDay: (query: ActivityQuery, source?: 'sketches') => Promise<string | null>;
   /**
    * Reconciles a range of UTC days.
    * @throws AppError invalid_request, report_too_large, unavailable
@@ -116,6 +127,7 @@ type ServiceDeps = {
 
 export function createReportService({ pool, replica, dbHealth, config, now }: ServiceDeps): ReportService {
   const failFast = createFailFast(dbHealth);
+  const retention = (): RawRetention => ({ nowMs: now(), retentionRawDays: config.retentionRawDays });
 
   async function activity(
     publisher: Publisher,
@@ -125,9 +137,7 @@ export function createReportService({ pool, replica, dbHealth, config, now }: Se
     const hasKey = (key: string): Promise<boolean> => isReportKey(pool, publisher.id, key);
     const request = await readActivity(parameters, { publisher, nowMs: now(), hasKey, resources });
     const { query } = request;
-    const userSource = request.hasUsers
-      ? await userSourceOf(pool, query, { nowMs: now(), retentionRawDays: config.retentionRawDays })
-      : null;
+    const userSource = request.hasUsers ? await userSourceOf(pool, query, retention()) : null;
     const options = { fromRollups: sourceOf(query).kind !== 'raw' && userSource !== 'raw', signal };
     return limited(publisher.id, options, async (executor) => {
       const rows = await queryActivity(executor, query, maxRows);
@@ -154,6 +164,20 @@ export function createReportService({ pool, replica, dbHealth, config, now }: Se
         },
       };
     });
+  }
+
+  async function readUsers<T>(
+    query: ActivityQuery,
+    work: (executor: Executor, source: KnownSource) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const source = await userSourceOf(pool, query, retention());
+    if (source !== null)
+      return limited(query.publisherId, { fromRollups: source === 'sketches', signal }, (executor) =>
+        work(executor, source),
+      );
+    const day = (await usersFromDay(pool, query, retention())) ?? '';
+    throw new AppError('invalid_request', { details: [{ path: '/from', message: problem('reachFrom', { day }) }] });
   }
 
   async function reconciliation(
@@ -188,8 +212,9 @@ export function createReportService({ pool, replica, dbHealth, config, now }: Se
         limited(query.publisherId, { fromRollups: true, signal }, (executor) => exploreTop(executor, query)),
       ),
     readRaw: (publisherId, work, signal) => failFast(() => limited(publisherId, { fromRollups: false, signal }, work)),
-    readRollups: (publisherId, work, signal) =>
-      failFast(() => limited(publisherId, { fromRollups: true, signal }, work)),
+    readUsers: (query, work, signal) => failFast(() => readUsers(query, work, signal)),
+    usersFromDay: (query, source) =>
+      failFast(() => usersFromDay(pool, query, source === 'sketches' ? null : retention())),
     reconciliation: (publisher, range, signal) => failFast(() => reconciliation(publisher, range, signal)),
   };
 }

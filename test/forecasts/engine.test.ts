@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { calibrate } from '../../src/forecasts/engine/calibrate.ts';
 import { createRandom } from '../../src/forecasts/engine/random.ts';
 import { hoursOf, simulateCourse } from '../../src/forecasts/engine/simulate.ts';
 import { fitTraffic } from '../../src/forecasts/engine/traffic.ts';
@@ -99,6 +100,7 @@ const campaign: ForecastCampaign = {
   optOutDays: null,
   used: () => 0,
   liveSinceMs: null,
+  delivered: null,
   recent: { impressions: 0, clicks: 0, conversions: 0 },
 };
 
@@ -141,4 +143,48 @@ test('a campaign is shown only between its start and its end', () => {
   const impressions = course({ startMs: startMs + 2 * dayMs, endMs: startMs + 4.5 * dayMs }).impressions;
   expect([...impressions.slice(0, 6)].map(Math.round)).toEqual([0, 0, 1200, 1200, 600, 0]);
   expect(sum(course({ endMs: startMs - dayMs }).impressions)).toBe(0);
+});
+
+const noHistory = {
+  hours: [],
+  openShare: () => 1,
+  central: { perSession: 0, matchingShare: 1, clickRate: 0, conversionRate: 0, remainingShare: new Float64Array(30) },
+  centralSd: 0.2,
+};
+
+/** Factor by which the forecast of a campaign is corrected that delivered this much in two weeks. */
+function correction(impressions: number, over: Partial<ForecastCampaign> = {}): number {
+  const fromMs = startMs - 14 * dayMs;
+  const scenario = {
+    perSession: 0.5,
+    matchingShare: 1,
+    clickRate: 0.1,
+    conversionRate: 0,
+    remainingShare: new Float64Array(30).fill(1),
+  };
+  const hours = history(
+    14,
+    () => 100,
+    () => 1,
+  );
+  const { factor, weight } = calibrate(
+    { ...campaign, ...over, delivered: { fromMs, impressions } },
+    { hours, openShare: () => 1, nowMs: startMs, central: scenario, centralSd: 0.2 },
+  );
+  return factor ** weight;
+}
+
+test('the forecast of a running campaign follows what it has delivered', () => {
+  const expected = 14 * 24 * 50;
+  expect(correction(expected)).toBeCloseTo(1, 2);
+  expect(correction(expected / 2)).toBeGreaterThan(0.5);
+  expect(correction(expected / 2)).toBeLessThan(0.55);
+  // A few impressions prove little.
+  expect(correction(3)).toBeGreaterThan(0.7);
+  expect(calibrate({ ...campaign }, { ...noHistory, nowMs: startMs })).toEqual({ factor: 1, weight: 0 });
+});
+
+test('a campaign that its budget limits is not mistaken for one that rarely wins', () => {
+  const totalCaps = [{ metric: 'budget' as const, per: 'day' as const, limit: 30 }];
+  expect(correction(14 * 600, { totalCaps })).toBe(1);
 });

@@ -283,7 +283,12 @@ test('the dashboard forecasts a campaign and the values in its form, in English 
   expect((await admin.get(page)).body).toContain(`hx-get="${page}/forecast"`);
   const whole = (await admin.get(`${page}/forecast`)).body;
   expect(whole).toContain('Unique users');
-  expect(whole).toContain('data-chart');
+  // The charts of impressions, clicks and spend are drawn by the server, with labelled axes and a table.
+  expect(whole.match(/<figure class="band">/g)).toHaveLength(3);
+  expect(whole.match(/<polygon points="[\d., ]+"/g)).toHaveLength(3);
+  expect(whole).toMatch(/<text[^>]*>\s*\d+ [A-Z][a-z]{2}\s*<\/text>/);
+  const fragment = (await admin.get(`${page}/forecast`, { 'hx-request': 'true' })).body;
+  expect(fragment.match(/<figure class="band">/g)).toHaveLength(1);
   const german = await admin.get(`${page}/forecast`, { 'accept-language': 'de' });
   expect(german.body).toContain('Eindeutige Nutzer');
   expect((await admin.get(`${page}?edit=targeting`)).body).toContain(`hx-post="${page}/forecast?edit=targeting"`);
@@ -292,6 +297,29 @@ test('the dashboard forecasts a campaign and the values in its form, in English 
   const analyst = await signInAs(t, 'analyst', me.publisherId);
   expect((await analyst.get(`${page}/forecast`)).statusCode).toBe(200);
   expect((await analyst.post(`${page}/forecast?edit=targeting`)).statusCode).toBe(403);
+});
+
+test('the form of a new campaign forecasts its values before anything is saved', async () => {
+  const editor = await signInAs(t, 'manager', me.publisherId);
+  const path = `/dashboard/p/${me.publisherId}/campaigns/new`;
+  expect((await editor.get(path)).body).toContain(`hx-post="${path}/forecast"`);
+  const values = { advertiser_id: String(ids.advertiser), payout_kind: 'cpm', payout_amount: '1000' };
+  const campaignCount = async () => (await t.pool.query('select from campaigns')).rowCount;
+  const before = await campaignCount();
+  const forecast = await editor.post(`${path}/forecast`, { ...values, payout_currency: 'EUR' });
+  expect(forecast.statusCode).toBe(200);
+  expect(forecast.body).toContain('Matching sessions');
+  expect(forecast.body).toContain('<figure class="band">');
+  expect(await campaignCount()).toBe(before);
+  for (const wrong of [{ payout_amount: '-1' }, { payout_currency: '' }, { advertiser_id: '' }]) {
+    const { statusCode, body } = await editor.post(`${path}/forecast`, { ...values, payout_currency: 'EUR', ...wrong });
+    expect([statusCode, body], JSON.stringify(wrong)).toEqual([200, expect.stringContaining('Complete')]);
+  }
+  const other = await t.caller(await t.addPublisher());
+  const foreign = { ...values, advertiser_id: String((await addCatalogue(other)).advertiser), payout_currency: 'EUR' };
+  expect((await editor.post(`${path}/forecast`, foreign)).body).toContain('Complete');
+  const analyst = await signInAs(t, 'analyst', me.publisherId);
+  expect((await analyst.post(`${path}/forecast`, values)).statusCode).toBe(403);
 });
 
 const keepRecord = async (): Promise<void> => {

@@ -6,6 +6,7 @@ import { type OwnPostgres, startOwnPostgres } from '../support/postgres.ts';
 import { type ReplicaServer, startReplica } from '../support/replica.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { timeLimit } from '../support/time-limit.ts';
+import { impression, storeImpressions } from './reach/support.ts';
 
 let primary: OwnPostgres;
 let replica: ReplicaServer;
@@ -58,6 +59,32 @@ test('reports are read from the replica, and say up to when they contain all dat
   const { cookie } = await signInAs(t, 'analyst');
   const page = await t.app.inject({ url: `/dashboard/p/${t.publisher.id}/reports`, headers: { cookie } });
   expect(page.body).toContain('This report comes from a database replica');
+});
+
+test('a session is found on the replica, and on the primary if the replica does not have it yet', limits, async () => {
+  await t.pool.query('select create_day_partitions(current_date - 1, current_date)');
+  const readStory = async (id: string) => {
+    const url = `/manage/v1/story?id=${id}`;
+    const answer = await t.app.inject({ url, headers: { authorization: `Bearer ${t.publisher.key}` } });
+    const kinds = answer.json().data?.entries.map(({ kind }: { kind: string }) => kind);
+    return { kinds, asOf: answer.headers['perkwire-as-of'] };
+  };
+  const store = async (hoursAgo: number): Promise<string> => {
+    const stored = impression({ atMs: Date.now() - hoursAgo * hourMs, offerId: 1 });
+    await storeImpressions(t.pool, t.publisher.id, [stored]);
+    return stored.sessionId;
+  };
+  await stateIs(null);
+  const replayed = await store(2);
+  await expect.poll(async () => (await readStory(replayed)).asOf, { timeout: timeLimit(20_000) }).toBeDefined();
+  expect((await readStory(replayed)).kinds).toEqual(['fetch', 'impression']);
+  await replica.query('select pg_wal_replay_pause()');
+  for (const id of [await store(2), await store(0)])
+    expect(await readStory(id)).toEqual({ kinds: ['fetch', 'impression'], asOf: undefined });
+  await replica.query('select pg_wal_replay_resume()');
+  const { cookie } = await signInAs(t, 'analyst');
+  const page = await t.app.inject({ url: `/dashboard/p/${t.publisher.id}/story/${replayed}`, headers: { cookie } });
+  expect(page.body).toContain('Read from a database replica');
 });
 
 test('a write that the replica has not replayed is never within the stated time', limits, async () => {

@@ -1,16 +1,22 @@
+import type pg from 'pg';
+import type { Replica } from '../../platform/db/replica.ts';
 import { AppError } from '../../platform/errors.ts';
-import { dayOf } from '../../platform/lib/time.ts';
+import { dayOf, hourMs } from '../../platform/lib/time.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { problem } from '../../platform/problem.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import { deletedParts, readStory, type Story } from './read.ts';
-import { createResolve, type Resolve, type ResolveDeps } from './resolve.ts';
+import { createResolve, type Match, type ResolveDeps } from './resolve.ts';
 
 /** Finds sessions by any ID and reads their stories. */
 export type FindStory = {
-  resolve: Resolve;
-  /** Reads the story of a session. Returns null if the publisher has no row of it. */
-  read: (publisherId: number, sessionId: string) => Promise<Story | null>;
+  /** Finds the sessions of a publisher to which an ID belongs. */
+  resolve: (publisherId: number, id: string) => Promise<Match[]>;
+  /**
+   * Reads the story of a session. Returns null if the publisher has no row of it. `asOf` is the time up to which the
+   * story is complete if it was read from a replica, or null if it was read from the primary.
+   */
+  read: (publisherId: number, sessionId: string) => Promise<(Story & { asOf: Date | null }) | null>;
   /**
    * Error for an ID that matches nothing. For the ID of an old session, it names the retention period. It depends only
    * on the text of the ID, so it does not reveal whether another publisher has such a session.
@@ -18,12 +24,51 @@ export type FindStory = {
   missing: (id: string) => AppError;
 };
 
-export function createFindStory(deps: ResolveDeps): FindStory {
-  const { pool, config, clickIds, now } = deps;
+/** Age below which a session is read from the primary, because whoever tests an integration expects its latest event. */
+const freshMs = hourMs;
+
+type FindStoryDeps = ResolveDeps & { pool: pg.Pool; replica: Replica | null };
+
+export function createFindStory(deps: FindStoryDeps): FindStory {
+  const { pool, replica, config, clickIds, now } = deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const resolve = createResolve(deps);
+
+  /**
+   * Reads from the replica. If the replica does not have the record, reads again from the primary, because the record
+   * may have been written a moment ago.
+   */
+  async function readEither<T>(
+    read: (from: pg.Pool) => Promise<T>,
+    isFound: (result: T) => boolean,
+  ): Promise<{ result: T; asOf: Date | null }> {
+    if (replica === null) return { result: await read(pool), asOf: null };
+    const { asOfMs } = replica.state();
+    let isPrimary = false;
+    const result = await replica.read((from) => {
+      isPrimary = from === pool;
+      return read(from);
+    });
+    if (!isPrimary && isFound(result)) return { result, asOf: asOfMs === null ? null : new Date(asOfMs) };
+    return { result: isPrimary ? result : await read(pool), asOf: null };
+  }
+
   return {
-    resolve: createResolve(deps),
-    read: (publisherId, sessionId) => readStory(pool, { publisherId, sessionId, userKeys }),
+    resolve: async (publisherId, id) => {
+      const { result } = await readEither(
+        (from) => resolve(from, publisherId, id),
+        (matches) => matches.length > 0,
+      );
+      return result;
+    },
+    read: async (publisherId, sessionId) => {
+      const read = (from: pg.Pool): Promise<Story | null> => readStory(from, { publisherId, sessionId, userKeys });
+      const isFresh = timeOfUuid7(sessionId) > now() - freshMs;
+      const { result, asOf } = isFresh
+        ? { result: await read(pool), asOf: null }
+        : await readEither(read, (story) => story !== null);
+      return result && { ...result, asOf };
+    },
     missing: (text) => {
       const id = clickIds.read(text.trim())?.sessionId ?? text.trim().toLowerCase();
       if (!isPossibleUuid7(id, now()) || !deletedParts(id, config, now()).rows)

@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts';
 import { createFailFast, type DatabaseHealth, type FailFast } from '../../platform/db/health.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
-import { type MessageKey, t } from '../../platform/i18n/messages.ts';
+import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { fromMicros } from '../../platform/money.ts';
 import { wordProblem } from '../../platform/problem.ts';
@@ -128,7 +128,11 @@ async function storyPage(scope: Scope, context: PublisherContext): Promise<Page>
           ]),
         )
       }
-      ${card(t('story.entries'), timeline(scope, context, story), { lead: t('story.entriesLead') })}`,
+      ${card(t('story.entries'), timeline(scope, context, story), { lead: t('story.entriesLead') })}
+      ${
+        story.asOf !== null &&
+        html`<p class="hint">${tHtml('story.asOf', { time: moment(publisher, story.asOf, 'second') })}</p>`
+      }`,
   };
 }
 

@@ -1,4 +1,3 @@
-import type pg from 'pg';
 import { parseEmail } from '../../accounts/users.ts';
 import type { Config } from '../../config.ts';
 import { createCodeDigests, foldCode } from '../../coupons/issuer.ts';
@@ -28,7 +27,6 @@ export type IdKind =
 export type Match = { kind: IdKind; sessionIds: readonly string[] };
 
 export type ResolveDeps = {
-  pool: pg.Pool;
   config: Config;
   clickIds: Tracking['clickIds'];
   now: () => number;
@@ -42,53 +40,58 @@ const maxLength = 256;
  * Creates a function that finds the sessions of a publisher to which an ID belongs: a session, delivery, click,
  * transaction, conversion, coupon code, user, message or e-mail address. IDs of other publishers match nothing.
  */
-export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
+export function createResolve({ config, clickIds, now }: ResolveDeps) {
   const digestsOf = createCodeDigests(config);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const readerKeys = createReaderKeys(config);
 
-  async function bySession(publisherId: number, kind: IdKind, sessionId: string): Promise<Match[]> {
+  type Scope = { executor: Executor; publisherId: number };
+
+  async function bySession({ executor, publisherId }: Scope, kind: IdKind, sessionId: string): Promise<Match[]> {
     if (!isPossibleUuid7(sessionId, now())) return [];
-    return (await hasRows(pool, publisherId, sessionId)) ? [{ kind, sessionIds: [sessionId] }] : [];
+    return (await hasRows(executor, publisherId, sessionId)) ? [{ kind, sessionIds: [sessionId] }] : [];
   }
 
-  async function byDelivery(publisherId: number, text: string): Promise<Match[]> {
+  async function byDelivery(scope: Scope, text: string): Promise<Match[]> {
     const id = readDeliveryId(text, now());
-    const delivery = id === null ? null : await findDelivery(pool, publisherId, id);
+    const delivery = id === null ? null : await findDelivery(scope.executor, scope.publisherId, id);
     const sessionId = delivery?.session_id ?? null;
-    return sessionId === null ? [] : bySession(publisherId, 'delivery', sessionId);
+    return sessionId === null ? [] : bySession(scope, 'delivery', sessionId);
   }
 
   /** Finds a session by the ID of a conversion or of a message. A message ID can have the form of its header. */
-  async function byRow(publisherId: number, text: string): Promise<Match[]> {
+  async function byRow(scope: Scope, text: string): Promise<Match[]> {
+    const { executor, publisherId } = scope;
     const [id = ''] = text.toLowerCase().replace(/^</, '').split('@');
     if (!isPossibleUuid7(id, now())) return [];
     const [conversion, message] = await Promise.all([
-      sessionOfConversion(pool, publisherId, id),
-      sessionOfMessage(pool, publisherId, id),
+      sessionOfConversion(executor, publisherId, id),
+      sessionOfMessage(executor, publisherId, id),
     ]);
     return [
-      ...(conversion === null ? [] : await bySession(publisherId, 'conversion', conversion)),
-      ...(message === null ? [] : await bySession(publisherId, 'message', message)),
+      ...(conversion === null ? [] : await bySession(scope, 'conversion', conversion)),
+      ...(message === null ? [] : await bySession(scope, 'message', message)),
     ];
   }
 
-  async function byAddress(publisherId: number, text: string): Promise<string[]> {
+  async function byAddress(scope: Scope, text: string): Promise<string[]> {
+    const { executor, publisherId } = scope;
     const email = parseEmail(text);
     if (email === null) return [];
     const keys = readerKeys(publisherId, { email }).flatMap((reader) =>
       reader.publisherId === publisherId ? [reader.addressKey] : [],
     );
-    return sessionsOfAddress(pool, publisherId, keys);
+    return sessionsOfAddress(executor, publisherId, keys);
   }
 
-  async function byText(publisherId: number, text: string): Promise<Match[]> {
+  async function byText(scope: Scope, text: string): Promise<Match[]> {
+    const { executor, publisherId } = scope;
     const keys = userKeys.allOf(publisherId, text);
     const [transactions, coupons, addresses, sessions] = await Promise.all([
-      sessionsOfTransaction(pool, publisherId, text),
-      sessionsOfCoupon(pool, publisherId, digestsOf(foldCode(text.trim()))),
-      byAddress(publisherId, text),
-      findUserDecisions(pool, { publisherId, userKeys: keys, identifier: text, limit: maxSessions }),
+      sessionsOfTransaction(executor, publisherId, text),
+      sessionsOfCoupon(executor, publisherId, digestsOf(foldCode(text.trim()))),
+      byAddress(scope, text),
+      findUserDecisions(executor, { publisherId, userKeys: keys, identifier: text, limit: maxSessions }),
     ]);
     const matches: Match[] = [
       { kind: 'transaction', sessionIds: transactions },
@@ -99,22 +102,21 @@ export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
     return matches.filter(({ sessionIds }) => sessionIds.length > 0);
   }
 
-  return async (publisherId: number, typed: string): Promise<Match[]> => {
+  return async (executor: Executor, publisherId: number, typed: string): Promise<Match[]> => {
+    const scope: Scope = { executor, publisherId };
     const text = typed.trim();
     if (text === '' || text.length > maxLength || text.includes('\0') || !text.isWellFormed()) return [];
     const click = clickIds.read(text);
-    if (click !== null) return bySession(publisherId, 'click', click.sessionId);
+    if (click !== null) return bySession(scope, 'click', click.sessionId);
     const matches = await Promise.all([
-      bySession(publisherId, 'session', text.toLowerCase()),
-      byDelivery(publisherId, text),
-      byRow(publisherId, text),
-      byText(publisherId, text),
+      bySession(scope, 'session', text.toLowerCase()),
+      byDelivery(scope, text),
+      byRow(scope, text),
+      byText(scope, text),
     ]);
     return matches.flat();
   };
 }
-
-export type Resolve = ReturnType<typeof createResolve>;
 
 async function sessionsOfTransaction(executor: Executor, publisherId: number, txnId: string): Promise<string[]> {
   const { rows } = await executor.query<{ id: string }>({

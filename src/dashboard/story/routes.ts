@@ -105,6 +105,7 @@ export async function storyRoutes(app: App, { dbHealth, auth, findStory }: Story
     if (match === undefined || sessionId === undefined) throw findStory.missing(id);
     const story = await failFast(() => findStory.read(publisherId, sessionId));
     if (story === null) throw new AppError('session_not_found');
+    if (story.asOf !== null) reply.header('perkwire-as-of', story.asOf.toISOString());
     const { kind, sessionIds } = match;
     return {
       message: 'Session found.',

@@ -2,9 +2,10 @@ import type { Hours } from '../../budgets/caps.ts';
 import type { Payout } from '../../catalog/types.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 import { minuteOfWeek, offsetMs } from '../../platform/lib/time-zone.ts';
+import { calibrate } from './calibrate.ts';
 import { createRandom, type Random } from './random.ts';
 import { type Replay, replay } from './replay.ts';
-import { type Course, type Hour, hoursOf, type Scenario, simulateCourse } from './simulate.ts';
+import { type Course, type Hour, hoursOf, type OpenShare, type Scenario, simulateCourse } from './simulate.ts';
 import { fitTraffic } from './traffic.ts';
 import {
   type Forecast,
@@ -40,8 +41,9 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
   const random = createRandom(input.seed);
   const traffic = fitTraffic(input.hours, { zone, nowMs, days: horizonDays });
   const replayed = yield* replay(input);
-  const future = hoursOf(traffic.startsMs, campaign, openShareOf(input.schedule, zone));
-  const scenarios = scenariosOf(replayed, input);
+  const openShare = openShareOf(input.schedule, zone);
+  const future = hoursOf(traffic.startsMs, campaign, openShare);
+  const scenarios = scenariosOf(replayed, input, openShare);
   const expectedTraffic = yield* meanPath(traffic.drawPath, random);
   const full = new Float64Array(horizonDays).fill(1);
 
@@ -53,10 +55,10 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
       const possible = course.possible[day] as number;
       return possible === 0 ? 0 : Math.min(1, value / possible);
     });
-  let reach = yield* simulateUsers(input, replayed, delivered(uncapped), random);
+  let reach = yield* simulateUsers(input, replayed, { delivered: delivered(uncapped), openShare, random });
   let expected = simulateCourse(campaign, future, expectedTraffic, scenarios.central(reach.remainingShare), null);
   if (expected.capped > 0.05 * sum(expected.impressions)) {
-    reach = yield* simulateUsers(input, replayed, delivered(expected), random);
+    reach = yield* simulateUsers(input, replayed, { delivered: delivered(expected), openShare, random });
     expected = simulateCourse(campaign, future, expectedTraffic, scenarios.central(reach.remainingShare), null);
   }
 
@@ -97,7 +99,7 @@ const usersSd = 0.12;
 const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
 
 /** Returns the share of an hour in which the schedule is open. Uses the publisher's time zone for all users. */
-function openShareOf(hours: Hours | null, publisherZone: string): (atMs: number) => number {
+function openShareOf(hours: Hours | null, publisherZone: string): OpenShare {
   if (hours === null) return () => 1;
   return (atMs) => {
     const start = minuteOfWeek(hours.zone ?? publisherZone, atMs);
@@ -126,7 +128,14 @@ type Scenarios = {
   draw: (remainingShare: Float64Array, random: Random) => Scenario;
 };
 
-function scenariosOf(replayed: Replay, { campaign }: ForecastInput): Scenarios {
+/** Number of draws from which the deviation of the impressions per session is estimated. */
+const deviationDraws = 40;
+
+function scenariosOf(
+  replayed: Replay,
+  { campaign, hours, nowMs, seed }: ForecastInput,
+  openShare: OpenShare,
+): Scenarios {
   const { grid, sessions, open, matching, clickSd, conversionSd, conversionRate } = replayed;
   const share = open === 0 ? 0 : matching / open;
   const isPaidByConversion = campaign.payout.kind === 'cpa' || campaign.payout.kind === 'cps';
@@ -166,32 +175,49 @@ function scenariosOf(replayed: Replay, { campaign }: ForecastInput): Scenarios {
       matchingShare,
       click,
       conversion,
-      competition,
       remainingShare,
-    }: Record<'matchingShare' | 'click' | 'conversion' | 'competition', number> & { remainingShare: Float64Array },
+    }: Record<'matchingShare' | 'click' | 'conversion', number> & { remainingShare: Float64Array },
   ): Scenario => ({
     matchingShare,
-    perSession: matchingShare * impressions * Math.exp(competition),
+    perSession: matchingShare * impressions,
     clickRate: impressions === 0 ? 0 : Math.min(1, own.click.rateOf(clicks / impressions) * Math.exp(click)),
     conversionRate: Math.min(1, own.conversion.rateOf(conversionRate) * Math.exp(conversion)),
     remainingShare,
   });
+  const centralOf = (remainingShare: Float64Array): Scenario =>
+    scenario(meansAt(() => 1)(0), { matchingShare: share, click: 0, conversion: 0, remainingShare });
+  const drawOf = (remainingShare: Float64Array, random: Random): Scenario => {
+    const [click, conversion] = [random.normal() * clickSd, random.normal() * conversionSd];
+    const ranked = (isRanked ? click : 0) + (isPaidByConversion ? conversion : 0);
+    const noise = random.normal() * Math.sqrt((share * (1 - share)) / Math.max(1, open));
+    const means = meansAt(() => random.poisson(1))(rankedSd === 0 ? 0 : ranked / rankedSd);
+    const matchingShare = Math.max(0, Math.min(1, share + noise));
+    return scenario(means, {
+      matchingShare,
+      click: clickSd === 0 ? 0 : (click / clickSd) * own.click.sd,
+      conversion: conversionSd === 0 ? 0 : (conversion / conversionSd) * own.conversion.sd,
+      remainingShare,
+    });
+  };
+  const full = new Float64Array(horizonDays).fill(1);
+  const expected = centralOf(full);
+  const random = createRandom(seed + 1);
+  const logs = Array.from({ length: campaign.delivered === null ? 0 : deviationDraws }, () =>
+    Math.log(Math.max(1e-9, drawOf(full, random).perSession) / expected.perSession),
+  );
+  const sampleSd = Math.sqrt(logs.reduce((total, log) => total + log * log, 0) / Math.max(1, logs.length));
+  const centralSd = Math.hypot(sampleSd, competitionSd);
+  const { factor, weight } = calibrate(campaign, { hours, openShare, nowMs, central: expected, centralSd });
+  const calibrated = (drawn: Scenario): Scenario => {
+    if (weight === 0) return drawn;
+    const deviation = (drawn.perSession / expected.perSession) ** Math.sqrt(1 - weight);
+    return { ...drawn, perSession: expected.perSession * factor ** weight * deviation };
+  };
   return {
-    central: (remainingShare) =>
-      scenario(meansAt(() => 1)(0), { matchingShare: share, click: 0, conversion: 0, competition: 0, remainingShare }),
-    draw: (remainingShare, random) => {
-      const [click, conversion] = [random.normal() * clickSd, random.normal() * conversionSd];
-      const ranked = (isRanked ? click : 0) + (isPaidByConversion ? conversion : 0);
-      const noise = random.normal() * Math.sqrt((share * (1 - share)) / Math.max(1, open));
-      const means = meansAt(() => random.poisson(1))(rankedSd === 0 ? 0 : ranked / rankedSd);
-      const matchingShare = Math.max(0, Math.min(1, share + noise));
-      return scenario(means, {
-        matchingShare,
-        click: clickSd === 0 ? 0 : (click / clickSd) * own.click.sd,
-        conversion: conversionSd === 0 ? 0 : (conversion / conversionSd) * own.conversion.sd,
-        competition: random.normal() * competitionSd,
-        remainingShare,
-      });
+    central: (remainingShare) => calibrated(centralOf(remainingShare)),
+    draw: (remainingShare, drawRandom) => {
+      const drawn = calibrated(drawOf(remainingShare, drawRandom));
+      return { ...drawn, perSession: drawn.perSession * Math.exp(drawRandom.normal() * competitionSd) };
     },
   };
 }

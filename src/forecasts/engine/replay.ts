@@ -55,11 +55,14 @@ export type Replay = {
 /** Number of decisions to repeat for each grid point, if time permits. */
 const maxDecisions = 1800;
 
+/** Number of sessions whose users are simulated. */
+export const simulatedUsers = 400;
+
 /**
- * Number of sessions whose users are simulated, and how often their decisions are repeated at the expected rate. A
- * single repetition would show only whether the campaign wins, not how likely it is to win.
+ * Number of repetitions of their decisions at the expected rate. A single repetition would show only whether the
+ * campaign wins, not how likely it is to win.
  */
-export const [simulatedUsers, userRuns] = [400, 6];
+const userRuns = 6;
 
 /** Average number of successes from which the rates of a new campaign are assumed to have been learned. */
 const learnedSuccesses = 30;

@@ -21,6 +21,9 @@ export type Course = Record<'sessions' | 'matching' | 'impressions' | 'clicks' |
   capped: number;
 };
 
+/** Returns the share of the hour that begins at a time in which a schedule is open, from 0 to 1. */
+export type OpenShare = (atMs: number) => number;
+
 /** Future hour, with the share of the hour in which the campaign runs. */
 export type Hour = { startMs: number; open: number; active: number };
 
@@ -28,7 +31,7 @@ export type Hour = { startMs: number; open: number; active: number };
 export function hoursOf(
   startsMs: readonly number[],
   { startMs, endMs }: ForecastCampaign,
-  openShare: (atMs: number) => number,
+  openShare: OpenShare,
 ): Hour[] {
   return startsMs.map((atMs) => {
     const open = openShare(atMs);

@@ -17,10 +17,16 @@ export type Traffic = {
  * Assumed standard deviations of the logarithm of daily sessions when there is no history, and the weight of this
  * assumption as a number of days.
  */
-const assumed = { noise: 0.15, noiseDays: 6, drift: 0.02, driftDays: 25, slope: 0.006, weekday: 0.2, hour: 0.5 };
+const assumed = { noise: 0.15, noiseDays: 6, drift: 0.02, driftDays: 25, slope: 0.004, weekday: 0.2, hour: 0.5 };
 
 /** Factor by which the trend weakens each day, so that growth does not continue forever. */
-const damping = 0.96;
+const damping = 0.98;
+
+/**
+ * Number of standard deviations by which a single day can deviate. Beyond, the day counts as an exception, such as a
+ * sale or an outage, and moves the level no further.
+ */
+const maxSurprise = 2.5;
 
 const weekDays = 7;
 
@@ -127,7 +133,8 @@ function fitDays(days: readonly Day[]): DayFit {
   for (const value of rest.slice(1)) {
     variance += drift;
     const gain = variance / (variance + noise);
-    level += gain * (value - level);
+    const limit = maxSurprise * Math.sqrt(variance + noise);
+    level += gain * Math.max(-limit, Math.min(limit, value - level));
     variance *= 1 - gain;
   }
   const { slope, slopeSd } = fitSlope(rest, noise, drift);
@@ -182,8 +189,8 @@ function fitSlope(rest: readonly number[], noise: number, drift: number): { slop
   const spread = (count * (count * count - 1)) / 12;
   const raw = rest.reduce((sum, value, at) => sum + (at - center) * value, 0) / spread;
   const variance = noise / spread + (1.2 * drift) / count;
-  const weight = Math.max(0, 1 - (2 * variance) / Math.max(raw * raw, 1e-12));
-  return { slope: raw * weight, slopeSd: Math.min(assumed.slope, Math.sqrt(variance)) };
+  const weight = assumed.slope ** 2 / (assumed.slope ** 2 + variance);
+  return { slope: raw * weight, slopeSd: assumed.slope * Math.sqrt(1 - weight) };
 }
 
 /** Extrapolates an incomplete first day. */

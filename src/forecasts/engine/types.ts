@@ -42,6 +42,8 @@ export type ForecastCampaign = {
   liveSinceMs: number | null;
   /** Events of the campaign in recent weeks, if it is shown. */
   recent: { impressions: number; clicks: number; conversions: number };
+  /** Impressions since a full hour from which on the campaign has been shown unchanged, or null if it has not. */
+  delivered: { fromMs: number; impressions: number } | null;
 };
 
 /** Recent sessions, visits and traffic of a publisher. */

@@ -1,7 +1,8 @@
 import type { FrequencyCap } from '../../catalog/rules.ts';
-import { dayMs, minuteMs } from '../../platform/lib/time.ts';
+import { dayMs, hourMs, minuteMs } from '../../platform/lib/time.ts';
 import type { Random } from './random.ts';
-import { type Replay, type ReplayedSession, simulatedUsers, userRuns } from './replay.ts';
+import { type Replay, type ReplayedSession, simulatedUsers } from './replay.ts';
+import type { OpenShare } from './simulate.ts';
 import { type ForecastInput, horizonDays } from './types.ts';
 
 /** Number of times that each user's visits are simulated. */
@@ -22,17 +23,18 @@ type UserState = { impressionsMs: number[]; clicksMs: number[]; optedOutUntilMs:
  * Simulates the visits of sampled users, who are assumed to return as in the past. The sample is drawn from sessions,
  * so frequent visitors are overrepresented. Each user is therefore weighted by the inverse of the number of visits.
  * @param delivered share of the possible impressions that total caps and dates leave, by day
+ * @param openShare share of an hour in which the campaign's schedule is open
  */
 export function* simulateUsers(
   input: ForecastInput,
   { sessions, grid, open, matching, declineRate }: Replay,
-  delivered: readonly number[],
-  random: Random,
+  { delivered, openShare, random }: { delivered: readonly number[]; openShare: OpenShare; random: Random },
 ): Generator<void, Reach> {
   const { campaign, visits, visitDays, nowMs } = input;
   const center = grid.indexOf(0);
   const users = sessions.slice(0, simulatedUsers);
   const meanChance = users.reduce((sum, { impressions }) => sum + (impressions[center] as number), 0) / users.length;
+  const similarity = similarityOf(sessions, center);
   const days = { possible: new Float64Array(horizonDays), remaining: new Float64Array(horizonDays) };
   const reached: number[] = [];
   const middleMs = nowMs - (visitDays * dayMs) / 2;
@@ -43,10 +45,12 @@ export function* simulateUsers(
   for (const [at, session] of users.entries()) {
     if (at % 10 === 0) yield;
     const chance = session.impressions[center] as number;
-    // A user's visits are similar but not identical, so the average chance over all sessions gets a small weight.
-    const impression = Math.min(1, (meanChance + userRuns * chance) / (1 + userRuns));
+    const impression = Math.max(0, Math.min(1, meanChance + similarity * (chance - meanChance)));
     const click = Math.min(1, (session.clicks[center] as number) / Math.max(chance, 1e-9));
-    const times = timesOf(session, visits);
+    // Visits outside the schedule hours are no opportunity to see the campaign.
+    const times = timesOf(session, visits).filter(
+      (atMs) => atMs === session.atMs || openShare(Math.floor(atMs / hourMs) * hourMs) > 0,
+    );
     let [reachedShare, runs] = [0, 0];
     for (let run = 0; run < repetitions; run++) {
       const future = repeated(times, { visitDays, nowMs, random, returns });
@@ -78,6 +82,32 @@ export function* simulateUsers(
     usersPerSession: open === 0 ? 0 : (mean * matching) / open,
     relativeSd: mean === 0 ? 0 : Math.sqrt(variance / reached.length) / mean,
   };
+}
+
+/** Similarity to assume, and its weight as a number of pairs of sessions. */
+const assumedSimilarity = { value: 0.7, pairs: 20 };
+
+/**
+ * Returns how similar the chances of two sessions of the same user are: the correlation, from 0 to 1. It is low if the
+ * chance depends less on the user than on the time, for example because budgets of competitors are used up by noon.
+ */
+function similarityOf(sessions: readonly ReplayedSession[], center: number): number {
+  const chances = sessions.map(({ impressions }) => impressions[center] as number);
+  const mean = chances.reduce((sum, chance) => sum + chance, 0) / Math.max(1, chances.length);
+  const variance = chances.reduce((sum, chance) => sum + (chance - mean) ** 2, 0) / Math.max(1, chances.length);
+  const lastOf = new Map<string, number>();
+  const { value, pairs: assumedPairs } = assumedSimilarity;
+  let [pairs, product] = [assumedPairs, value * assumedPairs * variance];
+  for (const [at, { userKey }] of sessions.entries()) {
+    if (userKey === null) continue;
+    const last = lastOf.get(userKey);
+    const deviation = (chances[at] as number) - mean;
+    lastOf.set(userKey, deviation);
+    if (last === undefined) continue;
+    pairs += 1;
+    product += last * deviation;
+  }
+  return variance === 0 ? 1 : Math.max(0, Math.min(1, product / pairs / variance));
 }
 
 const timesOf = ({ userKey, atMs }: ReplayedSession, visits: ForecastInput['visits']): readonly number[] => {

@@ -9,7 +9,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
-import { card, descriptionList, drawnChart, link, notice, table } from '../../shell/components.ts';
+import { card, descriptionList, link, notice, table } from '../../shell/components.ts';
 import { keyIn } from '../../shell/context.ts';
 import { count, moneyFormat, percent } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
@@ -17,6 +17,7 @@ import { isFragmentRequest } from '../../shell/pages.ts';
 import { comparedFigures, readRecord, type TrackRecord } from '../record.ts';
 import type { Forecasts } from '../service.ts';
 import { type ForecastView, forecastView } from '../view.ts';
+import { bandChart } from './band-chart.ts';
 
 type PageDeps = { forecasts: Forecasts; campaigns: Resource; pool: pg.Pool; dbHealth: DatabaseHealth };
 
@@ -29,7 +30,7 @@ export function forecastPages(app: App, deps: Shell & PageDeps & { management: M
     const row = await management.get(context, campaigns, keyIn(context));
     const url = context.path(`/campaigns/${row.id}/forecast`);
     const content = await contentOf(deps, context, row, { stored: row, isNarrow: false, url });
-    if (isFragmentRequest(context.request)) return { fragment: content.figures };
+    if (isFragmentRequest(context.request)) return { fragment: content.summary };
     return {
       title: t('forecasts.title'),
       lead: t('forecasts.lead'),
@@ -39,9 +40,8 @@ export function forecastPages(app: App, deps: Shell & PageDeps & { management: M
         { text: String(row.name), href: context.path(`/campaigns/${row.id}`) },
       ],
       body: html`
-        ${card(t('forecasts.expected'), html`<div class="forecast">${content.figures}</div>`)}
+        ${card(t('forecasts.expected'), html`<div class="forecast">${content.summary}</div>`)}
         ${content.charts}`,
-      assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
     };
   });
 }
@@ -72,20 +72,20 @@ export const forecastPanel = (deps: PageDeps): Extension => ({
         </p>`,
     ),
   ofTyped: async (context, stored, typed) =>
-    (await contentOf(deps, context, { ...stored, ...typed }, { stored, isNarrow: true })).figures,
+    (await contentOf(deps, context, { ...stored, ...typed }, { stored, isNarrow: true })).summary,
 });
 
-/** Parts of a rendered forecast. */
-type Content = { figures: Html; charts: Html };
+/** Parts of a rendered forecast: the figures with the chart of impressions, and the other charts. */
+type Content = { summary: Html; charts: Html };
 
 /** Calculates and renders a forecast. Form values may be incomplete. */
 async function contentOf(
   { forecasts, pool, dbHealth }: PageDeps,
   { publisher }: PublisherContext,
   values: Values,
-  { stored, isNarrow, url = null }: { stored: View; isNarrow: boolean; url?: string | null },
+  { stored, isNarrow, url = null }: { stored: View | null; isNarrow: boolean; url?: string | null },
 ): Promise<Content> {
-  const only = (figures: Html): Content => ({ figures, charts: nothing });
+  const only = (summary: Html): Content => ({ summary, charts: nothing });
   const isComplete =
     checkRules(values.rules).length === 0 &&
     Number(values.payout_amount) >= 0 &&
@@ -97,12 +97,19 @@ async function contentOf(
     const view = forecastView(forecast, record);
     const remarks = notes(view, values.rules as CampaignRules);
     if (view.sample.sessions === 0) return only(remarks);
-    const figures = html`
-      ${figureTable(view, isNarrow)}
+    const money = moneyFormat(view.currency);
+    const summary = html`
+      <div class="forecast-parts">
+        <div>${figureTable(view, isNarrow)}</div>
+        <div>${chartOf(view, { figure: 'impressions', text: 'forecasts.impressionsByDay', format: count })}</div>
+      </div>
       ${remarks}
       <p class="hint">${recordText(record)}</p>
       <p class="hint">${t('forecasts.basis', { sessions: count(view.sample.sessions), days: view.sample.days })}</p>`;
-    return { figures, charts: charts(view) };
+    const charts = html`
+      ${card(t('forecasts.clicks'), chartOf(view, { figure: 'clicks', text: 'forecasts.clicksByDay', format: count }))}
+      ${card(t('forecasts.spend'), chartOf(view, { figure: 'spend', text: 'forecasts.spendByDay', format: money }))}`;
+    return { summary, charts };
   } catch (err) {
     if (err instanceof AppError && (err.code === 'too_many_requests' || err.code === 'unavailable'))
       return only(busyNotice(url));
@@ -187,38 +194,13 @@ function recordText(record: TrackRecord | null): Html | string {
   return t('forecasts.record', { forecasts: record.forecasts, inside, error: percent(rounded(medianError, 2)) });
 }
 
-/** Renders the charts by day: the median with its interval. */
-function charts({ days, currency, totals }: ForecastView): Html {
-  const times = days.map(({ date }) => ({ text: date, atMs: Date.parse(date) }));
-  const chart = (caption: string, figure: 'impressions' | 'clicks' | 'spend', format: Format): Html =>
-    drawnChart({
-      caption,
-      heading: t('layout.day'),
-      times,
-      series: [
-        {
-          label: t('forecasts.mid'),
-          values: days.map((day) => day[figure].mid),
-          total: midText(totals[figure], format),
-        },
-        {
-          label: t('forecasts.low'),
-          values: days.map((day) => day[figure].low),
-          isDashed: true,
-          total: format(rounded(totals[figure].low, 2)),
-        },
-        {
-          label: t('forecasts.high'),
-          values: days.map((day) => day[figure].high),
-          isDashed: true,
-          total: format(rounded(totals[figure].high, 2)),
-        },
-      ],
-      style: figure === 'spend' ? { currency } : 'count',
-      format,
-    });
-  return html`
-    ${card(t('forecasts.impressions'), chart(t('forecasts.impressionsByDay'), 'impressions', count))}
-    ${card(t('forecasts.clicks'), chart(t('forecasts.clicksByDay'), 'clicks', count))}
-    ${card(t('forecasts.spend'), chart(t('forecasts.spendByDay'), 'spend', moneyFormat(currency)))}`;
-}
+type ChartOf = { figure: 'impressions' | 'clicks' | 'spend'; text: MessageKey; format: Format };
+
+/** Renders the chart of a figure by day. */
+const chartOf = ({ days }: ForecastView, { figure, text, format }: ChartOf): Html =>
+  bandChart({
+    caption: t(text),
+    days: days.map((day) => ({ date: day.date, ...day[figure] })),
+    format,
+    leastStep: figure === 'spend' ? 0.01 : 1,
+  });

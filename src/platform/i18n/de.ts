@@ -1070,9 +1070,7 @@ export const de: Messages = {
     reachUnknown:
       'Die Reichweite lässt sich für diesen Bericht nicht ermitteln, weil er nach einem eigenen Attribut gruppiert ' +
       'ist oder seine Rohdaten gelöscht wurden.',
-    reachNotSketched:
-      'Die Reichweite lässt sich für diesen Bericht nicht ermitteln, weil sein Zeitraum vor Beginn der Erfassung ' +
-      'anfängt oder er nach einem eigenen Attribut gefiltert ist.',
+    reachFrom: 'Die Reichweite dieses Berichts lässt sich erst ab dem {day} ermitteln.',
     reachTooLarge: 'Der Bericht umfasst zu viele Nutzer. Wählen Sie weniger Tage oder Dimensionen.',
     tooManyValues: 'Der Bericht hat mehr als {max, number} Werte. Wählen Sie weniger Tage oder filtern Sie.',
     reportSlow: 'Der Bericht dauert zu lange. Wählen Sie weniger Tage oder Dimensionen.',
@@ -2952,6 +2950,7 @@ export const de: Messages = {
     mid: 'Erwartet',
     expected: 'Erwartete Ausspielung',
     midAndInterval: 'Erwartet (80-%-Intervall)',
+    interval: '80-%-Intervall',
     low: 'Untergrenze',
     high: 'Obergrenze',
     range: '{low} – {high}',
@@ -3697,6 +3696,8 @@ export const de: Messages = {
     notCutOff: 'Weil der heutige Tag noch läuft, wird die Reichweite nicht mit dem früheren Zeitraum verglichen.',
     notByAttribute: 'Nach eigenen Attributen ist die Reichweite nicht verfügbar.',
     notSince: 'Für diesen Zeitraum ist die Reichweite nicht verfügbar, weil er vor Beginn der Erfassung anfängt.',
+    notBefore: 'Diese Tabelle enthält die Reichweite nur für Zeiträume, die frühestens am {day} beginnen.',
+    since: 'Nutzerzahlen sind ab dem {day} verfügbar.',
     noUsers: 'Keine der Impressions hatte eine Nutzer-ID.',
     distribution: 'Nutzer nach Anzahl der Impressions',
     times: '{impressions, plural, one {{text} Impression} other {{text} Impressions}}',
@@ -4362,6 +4363,7 @@ export const de: Messages = {
     noCodes: 'Keine Codes übrig',
   },
   story: {
+    asOf: 'Gelesen aus einem Replikat der Datenbank, das alle Daten bis {time} enthält.',
     deletedRows: 'Zeilen werden {days} Tage gespeichert. Zeilen dieser Sitzung sind gelöscht.',
     deletedWebhooks:
       'Webhooks und Nachrichten werden {days} Tage gespeichert. Die dieser Sitzung sind möglicherweise gelöscht.',

@@ -973,9 +973,7 @@ export const en = {
     reachUnknown:
       'Unique users cannot be counted for this report, because it is grouped by a custom attribute or its raw data ' +
       'was deleted.',
-    reachNotSketched:
-      'Unique users cannot be counted for this report. It starts before they were first recorded, or it is filtered ' +
-      'by a custom attribute.',
+    reachFrom: 'Unique users of this report can be counted only from {day} on.',
     reachTooLarge: 'The report has too many unique users. Select fewer days or dimensions.',
     tooManyValues: 'The report has more than {max, number} values. Select fewer days, or add filters.',
     reportSlow: 'The report takes too long. Select fewer days or dimensions.',
@@ -2735,6 +2733,7 @@ export const en = {
     mid: 'Expected',
     expected: 'Expected delivery',
     midAndInterval: 'Expected, 80% interval',
+    interval: '80% interval',
     low: 'Lower bound',
     high: 'Upper bound',
     range: '{low} – {high}',
@@ -3442,6 +3441,8 @@ export const en = {
     notCutOff: 'Reach is not compared with the earlier period, because today is not over yet.',
     notByAttribute: 'Reach is not available by custom attribute.',
     notSince: 'Reach is not available for this range, because it starts before users were first recorded.',
+    notBefore: 'This table contains reach only for ranges that start on {day} or later.',
+    since: 'Unique users are available from {day} on.',
     noUsers: 'None of the impressions had a user ID.',
     distribution: 'Users by number of impressions',
     times: '{impressions, plural, one {{text} impression} other {{text} impressions}}',
@@ -4074,6 +4075,7 @@ export const en = {
     noCodes: 'No codes left',
   },
   story: {
+    asOf: 'Read from a database replica, which contains all data up to {time}.',
     deletedRows: 'Rows are stored for {days} days. Rows of this session have been deleted.',
     deletedWebhooks: 'Webhooks and messages are stored for {days} days. Those of this session may have been deleted.',
     entries: 'What happened',

@@ -55,17 +55,21 @@ async function reachFragment(
     const query: ActivityQuery = { ...explored, ...periods.days, groupBy: [], aggregatedBy: 'day', buckets: 'day' };
     const of = query.filters.campaign?.length === 1 ? Number(query.filters.campaign[0]) : null;
     const { campaign: _, ...others } = query.filters;
-    const [frequency, overlap] = await reports.readRollups(
-      publisher.id,
-      async (executor) =>
+    const fromDay = await reports.usersFromDay(query);
+    const since = fromDay === null ? nothing : sinceText(fromDay);
+    if (fromDay !== null && query.from < fromDay) return { fragment: card(t('reach.title'), since) };
+    const forOverlap = of === null ? query : { ...query, filters: others };
+    const [frequency, overlap] = await reports.readUsers(
+      query,
+      async (executor, source) =>
         [
-          await countFrequency(executor, query),
-          await countOverlap(executor, of === null ? query : { ...query, filters: others }, { limit: maxOverlaps, of }),
+          await countFrequency(executor, query, source),
+          await countOverlap(executor, forOverlap, { source, limit: maxOverlaps, of }),
         ] as const,
       request.signal,
     );
     if (frequency.users === 0 && frequency.unknown === 0) return { fragment: nothing };
-    const body = html`${tiles(frequency)}${distribution(frequency)}${overlaps(overlap, of, names)}`;
+    const body = html`${tiles(frequency)}${distribution(frequency)}${overlaps(overlap, of, names)}${since}`;
     return { fragment: card(t('reach.title'), body, { lead: t('reach.lead', { days: rangeText(periods.days) }) }) };
   } catch (err) {
     if (err instanceof AppError && err.status === 400) {
@@ -75,6 +79,10 @@ async function reachFragment(
     throw err;
   }
 }
+
+/** Renders the first day for which users can be counted. */
+const sinceText = (day: string): Html =>
+  html`<p class="hint">${t('reach.since', { day: rangeText({ from: day, to: day }) })}</p>`;
 
 function tiles(frequency: Frequency): Html {
   const tile = (text: string, value: string) =>

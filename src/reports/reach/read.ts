@@ -1,4 +1,4 @@
-import type { Executor } from '../../platform/db/pool.ts';
+import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { problem } from '../../platform/problem.ts';
@@ -52,12 +52,39 @@ const canUseSketches = ({ groupBy, customValues, otherCustom = [], buckets, aggr
 export async function userSourceOf(
   executor: Executor,
   query: ActivityQuery,
-  { nowMs, retentionRawDays }: { nowMs: number; retentionRawDays: number },
+  { nowMs, retentionRawDays }: RawRetention,
 ): Promise<UserSource> {
   if (await hasSketches(executor, query)) return 'sketches';
   if (query.groupBy.includes('custom')) return null;
   const { start } = await readRange(executor, query);
-  return start.getTime() >= nowMs - (retentionRawDays - 1) * dayMs ? 'raw' : null;
+  return start.getTime() >= rawFromMs({ nowMs, retentionRawDays }) ? 'raw' : null;
+}
+
+/** Options that determine which raw rows are stored. */
+export type RawRetention = { nowMs: number; retentionRawDays: number };
+
+const rawFromMs = ({ nowMs, retentionRawDays }: RawRetention): number => nowMs - (retentionRawDays - 1) * dayMs;
+
+/**
+ * Returns the first day from which users can be counted for reports like the query, or null if there is no limit. The
+ * range of the query is ignored.
+ * @param retention null to consider only sketches
+ */
+export async function usersFromDay(
+  executor: Executor,
+  query: ActivityQuery,
+  retention: RawRetention | null,
+): Promise<string | null> {
+  const { rows } = await executor.query<{ day: string }>({
+    name: 'users_from_day',
+    text: `select (((from_at - interval '1 microsecond') at time zone time_zone_or_utc($3))::date + 1)::text as day
+      from (
+        select least($1::timestamptz, case when $2 then reach_from else 'infinity' end) as from_at from rollup_progress
+      ) as first`,
+    values: [retention === null ? 'infinity' : new Date(rawFromMs(retention)), canUseSketches(query), query.timeZone],
+  });
+  const { day } = rows[0] ?? {};
+  return day === undefined || day.endsWith('infinity') ? null : day;
 }
 
 /** Whether sketches can answer a query. */
@@ -106,7 +133,7 @@ const maxBytes = 64_000_000;
  */
 const readFactor = 8;
 
-type SketchRow = Record<string, unknown> & { start_s: number; impressions: string; unknown: string; size: number };
+type SketchRow = GroupRow & { impressions: string; unknown: string; size: number };
 
 export type ReadOptions = {
   grouping: Grouping;
@@ -122,20 +149,11 @@ export type ReadOptions = {
 export async function readUsers(
   executor: Executor,
   query: ActivityQuery,
-  { grouping, unite = (value) => value }: ReadOptions,
+  options: ReadOptions,
 ): Promise<UsersOf<Users>> {
+  const { grouping } = options;
   const range = await readRange(executor, query);
-  const groups = new Map<string, Users>();
-  const total = createUsers();
-  const columns = groupColumns(query);
-  const targetsOf = (row: SketchRow): Users[] => {
-    const [first, ...others] = columns.map((_, index) => row[`group_${index}`] as string | number);
-    const group = first === undefined ? [] : [unite(first), ...others];
-    const key = userKeyOf(grouping === 'slots' ? row.start_s * 1000 : null, group);
-    const users = groups.get(key) ?? createUsers();
-    groups.set(key, users);
-    return [users, total];
-  };
+  const { groups, total, targetsOf } = createTargets(query, options);
   const pause = createPauses();
   for (const row of await readSketches(executor, query, { range, grouping }))
     for (const users of targetsOf(row)) {
@@ -153,6 +171,67 @@ export async function readUsers(
     }
   }
   return { groups, total };
+}
+
+/** Maximum number of users and groups that a report reads from raw rows. */
+const maxRawUsers = 1_000_000;
+
+/**
+ * Reads the users of a query from raw rows.
+ * @throws AppError report_too_large
+ */
+export async function readRawUsers(
+  executor: Executor,
+  query: ActivityQuery,
+  options: ReadOptions,
+): Promise<UsersOf<Users>> {
+  const { start, end, zone } = await readRange(executor, query);
+  const values: unknown[] = [query.publisherId, start, end, query.aggregatedBy, zone];
+  const { groups, total, targetsOf } = createTargets(query, options);
+  const names = ['start_s', ...query.groupBy.map((_, index) => `group_${index}`)];
+  const text = `
+    select ${names.join(', ')}, user_key::text as user_key, count(*)::float8 as impressions
+    from (
+      select ${[slotSql, ...groupColumns(query)].join(', ')}, user_key
+      from (${impressionsSql(query, (value) => `$${values.push(value)}`)}) as impressions
+    ) as slots
+    group by ${names.join(', ')}, user_key limit ${maxRawUsers + 1}`;
+  const pause = createPauses();
+  let count = 0;
+  for await (const rows of readSlices<RawUserRow>(executor, text, values)) {
+    count += rows.length;
+    if (count > maxRawUsers) throw tooLarge(problem('reachTooLarge'));
+    for (const row of rows)
+      for (const users of targetsOf(row)) {
+        if (row.user_key === null) users.unknown += row.impressions;
+        else {
+          users.impressions += row.impressions;
+          addImpressions(users.sketch, hashOfKey(row.user_key), row.impressions);
+        }
+      }
+    await pause(rows.length * 16);
+  }
+  return { groups, total };
+}
+
+type RawUserRow = GroupRow & { user_key: string | null; impressions: number };
+
+/** Row with the start of its time slot in seconds and the values of its group as `group_0`, `group_1` and so on. */
+type GroupRow = Record<string, unknown> & { start_s: number };
+
+/** Creates the groups of a result, and a function that returns the group of a row, and the total. */
+function createTargets({ groupBy }: ActivityQuery, { grouping, unite = (value) => value }: ReadOptions) {
+  const groups = new Map<string, Users>();
+  const total = createUsers();
+  const targetsOf = (row: GroupRow): Users[] => {
+    const [first, ...others] = groupBy.map((_, index) => row[`group_${index}`] as string | number);
+    const group = first === undefined ? [] : [unite(first), ...others];
+    const key = userKeyOf(grouping === 'slots' ? row.start_s * 1000 : null, group);
+    const users = groups.get(key) ?? createUsers();
+    groups.set(key, users);
+    return [users, total];
+  };
+  return { groups, total, targetsOf };
 }
 
 const createUsers = (): Users => ({ sketch: createSketch(), impressions: 0, unknown: 0 });

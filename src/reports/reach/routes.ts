@@ -37,8 +37,9 @@ const frequencySchema = {
   operationId: 'reportFrequency',
   summary: 'Get the frequency distribution',
   description:
-    'Counts unique users by their number of impressions in a range of days. The range must start after unique users ' +
-    'were first recorded. Filters on custom attributes are not supported.',
+    'Counts unique users by their number of impressions in a range of days. Ranges before unique users were first ' +
+    'recorded, and filters on custom attributes, are counted from raw events as long as these are stored. If they ' +
+    'are not, the error names the first possible day.',
   tags: ['Reports'],
   querystring: querystring({}),
   response: {
@@ -76,7 +77,8 @@ const overlapSchema = {
   summary: 'Get the overlap of campaigns',
   description:
     'Counts, for each pair of campaigns, the unique users who saw both in a range of days. Compares the campaigns in ' +
-    '`campaign`, or else the campaigns with the most users.',
+    '`campaign`, or else the campaigns with the most users. The same ranges and filters are possible as for the ' +
+    'frequency distribution.',
   tags: ['Reports'],
   querystring: querystring({
     limit: integerParameter(
@@ -131,9 +133,9 @@ export async function reachRoutes(app: App, { pool, auth, now, reports }: ReachR
   app.get('/manage/v1/reports/reach/frequency', { schema: frequencySchema, preValidation }, async (request, reply) => {
     const { publisher_id: _id, ...parameters } = request.query;
     const query = await queryOf(request, parameters);
-    const frequency = await reports.readRollups(
-      query.publisherId,
-      (executor) => countFrequency(executor, query),
+    const frequency = await reports.readUsers(
+      query,
+      (executor, source) => countFrequency(executor, query, source),
       request.signal,
     );
     const { users, impressions, unknown, isExact, distribution } = frequency;
@@ -157,9 +159,9 @@ export async function reachRoutes(app: App, { pool, auth, now, reports }: ReachR
   app.get('/manage/v1/reports/reach/overlap', { schema: overlapSchema, preValidation }, async (request, reply) => {
     const { publisher_id: _id, limit, ...parameters } = request.query;
     const query = await queryOf(request, parameters);
-    const { campaigns, pairs } = await reports.readRollups(
-      query.publisherId,
-      (executor) => countOverlap(executor, query, { limit: Number(limit ?? defaultCampaigns) }),
+    const { campaigns, pairs } = await reports.readUsers(
+      query,
+      (executor, source) => countOverlap(executor, query, { source, limit: Number(limit ?? defaultCampaigns) }),
       request.signal,
     );
     reply.header('cache-control', 'no-store');

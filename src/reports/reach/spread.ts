@@ -1,9 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { AppError } from '../../platform/errors.ts';
-import { problem } from '../../platform/problem.ts';
 import type { UserCount } from '../metrics.ts';
 import type { ActivityQuery } from '../query/types.ts';
-import { hasSketches, readUsers, userCountOf } from './read.ts';
+import { readRawUsers, readUsers, type UserSource, userCountOf } from './read.ts';
 import { type Sketch, shareOf, usersOf } from './sketch.ts';
 
 /** Estimated number of users. The true number is within `margin` with a probability of 95%. */
@@ -30,14 +28,23 @@ const estimateOf = (count: number, share: number): Estimate => ({
   margin: Math.ceil((z * Math.sqrt(count * (1 - share))) / share),
 });
 
+/** Source from which users can be counted. */
+export type KnownSource = NonNullable<UserSource>;
+
+const readersOf = { sketches: readUsers, raw: readRawUsers } as const;
+
 /**
  * Counts users by their number of impressions.
- * @throws AppError invalid_request if sketches cannot answer the query, report_too_large
+ * @param source source that can answer the query (`userSourceOf`)
+ * @throws AppError report_too_large
  */
-export async function countFrequency(executor: Executor, query: ActivityQuery): Promise<Frequency> {
+export async function countFrequency(
+  executor: Executor,
+  query: ActivityQuery,
+  source: KnownSource,
+): Promise<Frequency> {
   const byDay: ActivityQuery = { ...query, groupBy: [], aggregatedBy: 'day' };
-  await requireSketches(executor, byDay);
-  const { total } = await readUsers(executor, byDay, { grouping: 'range' });
+  const { total } = await readersOf[source](executor, byDay, { grouping: 'range' });
   const counts = Array.from({ length: manyImpressions }, () => 0);
   for (const [, impressions] of usersOf(total.sketch)) {
     const index = Math.min(impressions, manyImpressions) - 1;
@@ -51,6 +58,8 @@ export async function countFrequency(executor: Executor, query: ActivityQuery): 
 }
 
 type OverlapOptions = {
+  /** Source that can answer the query (`userSourceOf`). */
+  source: KnownSource;
   /** Maximum number of campaigns to compare, the ones with the most users. */
   limit: number;
   /** Campaign to compare with all others, or null to compare each pair. */
@@ -59,16 +68,15 @@ type OverlapOptions = {
 
 /**
  * Counts the users of campaigns, and of each pair of campaigns. Pairs are sorted by their number of users.
- * @throws AppError invalid_request if sketches cannot answer the query, report_too_large
+ * @throws AppError report_too_large
  */
 export async function countOverlap(
   executor: Executor,
   query: ActivityQuery,
-  { limit, of = null }: OverlapOptions,
+  { source, limit, of = null }: OverlapOptions,
 ): Promise<Overlap> {
   const byCampaign: ActivityQuery = { ...query, groupBy: ['campaign'], aggregatedBy: 'day' };
-  await requireSketches(executor, byCampaign);
-  const { groups } = await readUsers(executor, byCampaign, { grouping: 'range' });
+  const { groups } = await readersOf[source](executor, byCampaign, { grouping: 'range' });
   const all = [...groups]
     .map(([key, users]) => ({ campaign: campaignOf(key), sketch: users.sketch, count: userCountOf(users) }))
     .filter(({ count }) => count.users > 0)
@@ -101,9 +109,4 @@ function usersOfBoth(a: Sketch, b: Sketch): Estimate {
   let count = 0;
   for (const hash of few.impressionsOf.keys()) if (hash < limit && many.impressionsOf.has(hash)) count += 1;
   return estimateOf(count, Math.min(shareOf(a), shareOf(b)));
-}
-
-async function requireSketches(executor: Executor, query: ActivityQuery): Promise<void> {
-  if (!(await hasSketches(executor, query)))
-    throw new AppError('invalid_request', { details: [{ path: '/from', message: problem('reachNotSketched') }] });
 }

@@ -7,7 +7,7 @@ import { dayMs, dayOf, minuteMs } from '../../../src/platform/lib/time.ts';
 import type { UserCount } from '../../../src/reports/metrics.ts';
 import type { ActivityQuery } from '../../../src/reports/query/types.ts';
 import { compactReach } from '../../../src/reports/reach/compact.ts';
-import { countUsersOf, userKeyOf, userSourceOf } from '../../../src/reports/reach/read.ts';
+import { countUsersOf, userKeyOf, userSourceOf, usersFromDay } from '../../../src/reports/reach/read.ts';
 import { countFrequency, countOverlap } from '../../../src/reports/reach/spread.ts';
 import { rebucketNext } from '../../../src/reports/rollup/rebucket.ts';
 import { rollUp } from '../../../src/reports/rollup/roll-up.ts';
@@ -48,6 +48,8 @@ const queryOf = (query: Partial<ActivityQuery> = {}): ActivityQuery => ({
   buckets: 'day',
   ...query,
 });
+
+const limits = { timeout: timeLimit(60_000) };
 
 const count = (query: Partial<ActivityQuery> = {}, source: 'sketches' | 'raw' = 'sketches') =>
   countUsersOf(t.pool, queryOf(query), { source, grouping: 'range' });
@@ -213,13 +215,13 @@ test(
     expect(all).toMatchObject({ impressions: 61_000, isExact: false });
     expect(groups.get(userKeyOf(null, [2]))).toMatchObject({ users: 1000, isExact: true });
 
-    const { distribution } = await countFrequency(t.pool, queryOf({ filters: { campaign: [1] } }));
+    const { distribution } = await countFrequency(t.pool, queryOf({ filters: { campaign: [1] } }), 'sketches');
     for (const [index, truth] of [20_000, 20_000, 0].entries())
       expect(Math.abs((distribution[index]?.users ?? 0) - truth)).toBeLessThanOrEqual(
         2 * (distribution[index]?.margin ?? 0),
       );
 
-    const { pairs } = await countOverlap(t.pool, queryOf(), { limit: 10 });
+    const { pairs } = await countOverlap(t.pool, queryOf(), { source: 'sketches', limit: 10 });
     expect(pairs.map(({ campaigns }) => campaigns)).toEqual([[1, 2]]);
     const [{ users: both, margin }] = pairs as [(typeof pairs)[number]];
     expect(Math.abs(both - 1000)).toBeLessThanOrEqual(2 * margin);
@@ -242,7 +244,32 @@ test('users by hour, in another time zone or by attribute are counted from store
   await expect(countUsersOf(t.pool, queryOf(gold), { source: null, grouping: 'range' })).rejects.toMatchObject({
     code: 'invalid_request',
   });
-  await expect(countFrequency(t.pool, queryOf(gold))).rejects.toMatchObject({ code: 'invalid_request' });
+});
+
+test('frequency and overlap are the same from raw rows as from sketches, also with many users', limits, async () => {
+  const random = createRandom();
+  const users = Array.from({ length: 400 }, () => randomUUID());
+  await store(
+    Array.from({ length: 1500 }, () => {
+      const campaignId = 1 + random(3);
+      const userKey = random(10) === 0 ? null : (users[random(users.length)] as string);
+      const plan = ['gold', 'free'][random(2)] as string;
+      return impression({ atMs: noonMs - random(3) * dayMs, userKey, campaignId, offerId: campaignId, plan });
+    }),
+  );
+  await rollUpAll(t);
+  await compactReach(t.pool);
+  const read = (query: Partial<ActivityQuery>, source: 'sketches' | 'raw') =>
+    transaction(t.pool, async (executor) => ({
+      frequency: await countFrequency(executor, queryOf(query), source),
+      overlap: await countOverlap(executor, queryOf(query), { source, limit: 10 }),
+      ofFirst: await countOverlap(executor, queryOf(query), { source, limit: 10, of: 1 }),
+    }));
+  for (const query of [{}, { filters: { campaign: [1, 2] } }, { from: dayOf(noonMs) }])
+    expect(await read(query, 'raw')).toEqual(await read(query, 'sketches'));
+  const { frequency } = await read({ customKey: 'plan', customValues: ['gold'] }, 'raw');
+  expect(frequency.users).toBeGreaterThan(0);
+  expect(frequency.users).toBeLessThan((await total()).users);
 });
 
 test('after an earlier release has rolled up, only later days are counted from sketches', async () => {
@@ -256,6 +283,15 @@ test('after an earlier release has rolled up, only later days are counted from s
   expect(await userSourceOf(t.pool, queryOf(), options)).toBe('raw');
   const today = { from: dayOf(noonMs + dayMs), to: dayOf(noonMs + dayMs) };
   expect(await userSourceOf(t.pool, queryOf(today), options)).toBe('sketches');
+
+  const oldest = dayOf(options.nowMs - 28 * dayMs);
+  expect(await usersFromDay(t.pool, queryOf(), options)).toBe(oldest);
+  expect(await userSourceOf(t.pool, queryOf({ from: oldest }), options)).toBe('raw');
+  expect(await userSourceOf(t.pool, queryOf({ from: dayOf(options.nowMs - 29 * dayMs) }), options)).toBeNull();
+  expect(await usersFromDay(t.pool, queryOf(), null)).toBe(dayOf(noonMs + dayMs));
+  await t.pool.query("update rollup_progress set reach_from = '-infinity'");
+  expect(await usersFromDay(t.pool, queryOf(), options)).toBeNull();
+  expect(await usersFromDay(t.pool, queryOf({ buckets: 'hour' }), options)).toBe(oldest);
 });
 
 test('a sketch contains five bytes of each keyed hash, and nothing of the user id', async () => {

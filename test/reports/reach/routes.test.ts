@@ -95,7 +95,10 @@ test('attributes and hours are counted from raw rows, and other users are refuse
   expect([byPlan.statusCode, byPlan.json().error.details[0].path]).toEqual([400, '/metrics']);
   const unknown = await activity({ metrics: 'reach,people' });
   expect([unknown.statusCode, unknown.json().error.details[0].message]).toEqual([400, '"people" is not a metric.']);
-  expect((await ask('/manage/v1/reports/reach/frequency', { plan: 'gold' })).statusCode).toBe(400);
+  expect((await ask('/manage/v1/reports/reach/frequency', { plan: 'gold' })).json().data.reach).toBe(2);
+  const long = await ask('/manage/v1/reports/reach/frequency', { plan: 'gold', from: dayOf(noonMs - 120 * dayMs) });
+  expect([long.statusCode, long.json().error.details[0].path]).toEqual([400, '/from']);
+  expect(long.json().error.details[0].message).toContain(`only from ${dayOf(Date.now() - 88 * dayMs)} on`);
 });
 
 test('the frequency distribution counts users by their number of impressions', async () => {
@@ -155,4 +158,22 @@ test('the card shows the distribution and the overlap, also on the page of a cam
   const [, src = ''] = /hx-get="[^"]*(\/reports\/reach[^"]*)"/.exec(page) ?? [];
   expect(src).toContain(`campaign=${campaigns[0]}`);
   expect(await get(src.replaceAll('&amp;', '&'))).toContain('Other campaigns seen by users of');
+});
+
+test('before sketches existed, the card counts raw rows, and says from which day users are available', async () => {
+  const before = await get(`/reports/reach?${range('metrics=reach')}`);
+  expect(before).not.toContain('Unique users are available from');
+  await t.pool.query('update rollup_progress set reach_from = $1', [new Date(noonMs)]);
+  const card = await get(`/reports/reach?${range('metrics=reach')}`);
+  expect(card).toContain('Unique users are available from');
+  const withoutNote = card.replace(/<p class="hint">Unique users are available from.*?<\/p>/, '');
+  expect(withoutNote.replaceAll(' ', '')).toBe(before.replaceAll(' ', ''));
+  expect((await ask('/manage/v1/reports/reach/overlap')).json().data.pairs[0].users).toBe(1);
+  expect(await get(`/reports?${range('metrics=reach&metric=reach')}`)).toContain(
+    'This table contains reach only for ranges that start on',
+  );
+  const long = `from=${dayOf(noonMs - 200 * dayMs)}&to=${yesterday}&compare=none&metrics=reach`;
+  const tooLong = await get(`/reports/reach?${long}`);
+  expect(tooLong).toContain('Unique users are available from');
+  expect(tooLong).not.toContain('class="stats"');
 });

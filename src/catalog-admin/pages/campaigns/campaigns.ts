@@ -6,6 +6,8 @@ import { crudPages } from '../../../management/crud-pages.ts';
 import { sectionParameter } from '../../../management/crud-sections.ts';
 import { choicesOf } from '../../../management/page-client.ts';
 import type { View, Warning } from '../../../management/resource.ts';
+import { completeRow } from '../../../management/rows.ts';
+import { AppError } from '../../../platform/errors.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
@@ -34,7 +36,7 @@ import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
 import { deliveryFilter, exhaustedNotice } from './delivery.ts';
 import { campaignFigures, goalToForm } from './goals.ts';
 import { registerLandingCheck } from './landing-field.ts';
-import { newCampaign } from './new-campaign.ts';
+import { forecastValuesOf, newCampaign, newForecastPath } from './new-campaign.ts';
 import { optionPages } from './options.ts';
 import { offersNotice, rulesJson, stateTiles } from './overview.ts';
 import { isRuleSection, readRules, ruleErrors, rulesToForm } from './rules-form.ts';
@@ -165,6 +167,16 @@ function registerForecast(
     const section = sections.find(({ key }) => key === queryText(context, sectionParameter));
     const typed = section?.form?.read(fields, context) ?? {};
     return { fragment: await forecast.ofTyped(context, stored, typed) };
+  });
+  pages.post(newForecastPath, editors, async (context, fields) => {
+    const values = await services.management
+      .read(context, (work) => completeRow(campaigns, work, forecastValuesOf(fields)))
+      .catch((err: unknown) => {
+        if (err instanceof AppError && err.status === 400) return null;
+        throw err;
+      });
+    if (values === null) return { fragment: html`<p class="hint">${t('campaigns.incomplete')}</p>` };
+    return { fragment: await forecast.ofTyped(context, null, values) };
   });
 }
 

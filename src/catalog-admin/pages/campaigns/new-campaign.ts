@@ -4,7 +4,7 @@ import type { Crud } from '../../../management/crud-definition.ts';
 import { readColumns } from '../../../management/read-columns.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { createRow } from '../../../management/rows.ts';
-import { type Html, html } from '../../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { hiddenField } from '../../../shell/components.ts';
 import { type Fields, queryText } from '../../../shell/context.ts';
@@ -42,7 +42,11 @@ export function newCampaign(
     }),
     fields: async (form, context, { values }) =>
       newFields(form, context, services, await advertiserChoices(context, values.advertiser_id)),
-    beside: (context) => offerPreview(services, context),
+    beside: (context) => html`
+      <div class="sticky">
+        ${offerPreview(services, context)}
+        ${services.extensions.forecast?.panel(context, context.path(newForecastPath)) ?? nothing}
+      </div>`,
     read: readNew,
     create: async (context, values, upload) => {
       const { offer, ...campaign } = values as { offer: Values };
@@ -72,6 +76,18 @@ const readNew = (fields: Fields): Values => ({
   ...readColumns(campaigns, fields, ['name', 'advertiser_id', 'landing_url']),
   ...readPayout(fields),
   offer: readColumns(offers, fields, ['title', 'description', 'cta_yes', 'cta_no']),
+});
+
+/** URL path to which the form posts the values to forecast. */
+export const newForecastPath = '/campaigns/new/forecast';
+
+/** Reads the values to forecast. Values that don't affect the forecast are replaced, because they may be incomplete. */
+export const forecastValuesOf = (fields: Fields): Values => ({
+  ...readColumns(campaigns, fields, ['advertiser_id']),
+  ...readPayout(fields),
+  name: 'Draft',
+  landing_url: 'https://shop.example/',
+  active: true,
 });
 
 /** Name of the value that tells whether the first offer of a new campaign is live, or else the path of its draft. */

@@ -20,7 +20,14 @@ import { attributeKeys } from '../../query/explore.ts';
 import { reachCard, reachPages } from '../../reach/card.ts';
 import { rowsPages } from '../../rows/page.ts';
 import { createReportService, type ReportService } from '../../service.ts';
-import { answerOf, currencyOfAnswer, type Problem, type ReportAnswer, type ReportQuestion } from './answer.ts';
+import {
+  answerOf,
+  currencyOfAnswer,
+  exploreQueryOf,
+  type Problem,
+  type ReportAnswer,
+  type ReportQuestion,
+} from './answer.ts';
 import { chartCard, metricTiles, type Writing } from './charts.ts';
 import { toReportCsv } from './csv.ts';
 import { funnelCard, funnelFragment, funnelPath } from './funnel.ts';
@@ -97,6 +104,7 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     scope.failFast(() => attributeKeys(pool, publisherId)),
     scope.failFast(() => listSavedReports(pool, publisherId)),
   ]);
+  const usersFrom = await usersFromOf(scope, question, answer);
   return {
     title: t('reports.title'),
     lead: t('reports.lead', { publisher: context.publisher.name, zone: context.publisher.timeZone }),
@@ -106,10 +114,23 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     status: 'text' in answer && !isFragmentRequest(context.request) ? 422 : 200,
     body: html`
       <div id="explorer" hx-boost="true" hx-target="#explorer" hx-select="#explorer" hx-swap="outerHTML show:none">
-        ${body(scope, context, { question: question, answer, attributes, saved })}
+        ${body(scope, context, { question, answer, usersFrom, attributes, saved })}
         ${asOf !== null && asOfNote(context, asOf)}
       </div>`,
   };
+}
+
+/** Returns the first day with unique users if the report should contain them, but does not because of its range. */
+async function usersFromOf(
+  { reports }: Scope,
+  question: ReportQuestion,
+  answer: ReportAnswer | Problem,
+): Promise<string | null> {
+  if ('text' in answer || !hasUsers(question.state) || answer.total.now.users !== undefined) return null;
+  const query = exploreQueryOf(question, answer.periods);
+  if ('text' in query) return null;
+  const byDay = { ...query, ...query.days, groupBy: [], aggregatedBy: 'day', buckets: 'day' } as const;
+  return reports.usersFromDay(byDay, 'sketches');
 }
 
 const asOfNote = ({ publisher }: PublisherContext, asOf: Date): Html =>
@@ -118,6 +139,8 @@ const asOfNote = ({ publisher }: PublisherContext, asOf: Date): Html =>
 type ExplorerContent = {
   question: ReportQuestion;
   answer: ReportAnswer | Problem;
+  /** First day with unique users, if the report lacks them because of its range. */
+  usersFrom: string | null;
   attributes: readonly string[];
   saved: readonly SavedReport[];
 };
@@ -125,7 +148,7 @@ type ExplorerContent = {
 function body(
   { deps }: Scope,
   context: PublisherContext,
-  { question, answer, attributes, saved }: ExplorerContent,
+  { question, answer, usersFrom, attributes, saved }: ExplorerContent,
 ): Html {
   const { publisher, path } = context;
   const { state, names } = question;
@@ -161,7 +184,7 @@ function body(
           ${metricTiles(state, answer, writing)}
           ${convertedNote(publisher, answer.converted, answer.total.now)}
           <div class="between">${viewSwitch(state, href)}</div>
-          ${remarks(state, answer)}
+          ${remarks(state, answer, usersFrom)}
           ${chartCard(state, answer, writing)}
           ${hasUsers(state) && reachCard(context, state)}
           ${funnelCard(context, state)}
@@ -190,16 +213,18 @@ const problemNotice = ({ text, fix }: Problem, href: (state: ExplorerState) => s
   notice('warn', html`<p>${text}</p>${fix !== null && linkButton(href(fix.state), fix.text)}`);
 
 /** Renders notes on the comparison: metrics that cannot be compared, and how an incomplete day is compared. */
-function remarks(state: ExplorerState, answer: ReportAnswer): Html {
-  return html`${usersRemark(state, answer)}${comparisonRemark(state, answer)}`;
+function remarks(state: ExplorerState, answer: ReportAnswer, usersFrom: string | null): Html {
+  return html`${usersRemark(state, answer, usersFrom)}${comparisonRemark(state, answer)}`;
 }
 
 /** Renders why unique users are missing, or how they are counted. */
-function usersRemark(state: ExplorerState, { total, periods }: ReportAnswer): Html {
+function usersRemark(state: ExplorerState, { total, periods }: ReportAnswer, usersFrom: string | null): Html {
   if (!hasUsers(state)) return nothing;
   if (total.now.users === undefined) {
     const byAttribute = [state.by, ...Object.keys(state.filters)].some((name) => attributeOf(name) !== null);
-    return html`<p class="hint">${byAttribute ? t('reach.notByAttribute') : t('reach.notSince')}</p>`;
+    if (usersFrom === null || byAttribute)
+      return html`<p class="hint">${byAttribute ? t('reach.notByAttribute') : t('reach.notSince')}</p>`;
+    return html`<p class="hint">${t('reach.notBefore', { day: rangeText({ from: usersFrom, to: usersFrom }) })}</p>`;
   }
   const { isExact, unknown } = total.now.users;
   return html`

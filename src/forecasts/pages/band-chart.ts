@@ -1,0 +1,94 @@
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { table } from '../../shell/components.ts';
+import { dayForm, perLocale } from '../../shell/format.ts';
+import { moreFields } from '../../shell/forms.ts';
+import type { ForecastView } from '../view.ts';
+
+type Interval = ForecastView['totals']['users'];
+
+type BandChart = {
+  caption: string;
+  /** Days as ISO dates, with the interval of each. */
+  days: readonly (Interval & { date: string })[];
+  format: (value: number) => string;
+  /** Smallest distance between two lines of the value axis. */
+  leastStep: number;
+};
+
+/** Height of the plot, and of the space above and below it for labels, in pixels. */
+const [plotHeight, above, below] = [140, 18, 22];
+
+/** Days between two labels of the time axis. */
+const labelDays = 7;
+
+const axisDays = perLocale(
+  (locale) => new Intl.DateTimeFormat(locale, { day: dayForm.day, month: dayForm.month, timeZone: 'UTC' }),
+);
+
+/**
+ * Renders the expected values by day with their interval as an SVG, followed by a table with the same figures. The
+ * chart is drawn by the server, so that it also works in parts of a page that are loaded later.
+ */
+export function bandChart({ caption, days, format, leastStep }: BandChart): Html {
+  const steps = axisSteps(Math.max(...days.map(({ high }) => high), 0), leastStep);
+  const top = steps.at(-1) as number;
+  const xOf = (index: number): number => (100 * index) / Math.max(1, days.length - 1);
+  const yOf = (value: number): number => 100 - (100 * value) / top;
+  const points = (values: readonly [index: number, value: number][]): string =>
+    values.map(([index, value]) => `${xOf(index).toFixed(2)},${yOf(value).toFixed(2)}`).join(' ');
+  const lows = days.map(({ low }, index) => [index, low] as [number, number]);
+  const mids = days.map(({ mid }, index) => [index, mid] as [number, number]);
+  const highs = days.map(({ high }, index) => [index, high] as [number, number]);
+  const lineY = (value: number): string => (above + (plotHeight * yOf(value)) / 100).toFixed(1);
+  const labels = days.flatMap(({ date }, index) => (index % labelDays === 0 ? [{ date, x: xOf(index) }] : []));
+  return html`
+    <figure class="band">
+      <figcaption>
+        <strong>${caption}</strong>
+        <span class="band-mid">${t('forecasts.mid')}</span> <span class="band-range">${t('forecasts.interval')}</span>
+      </figcaption>
+      <svg width="100%" height="${above + plotHeight + below}" role="img"
+        aria-label="${t('layout.chartLabel', { caption })}">
+        ${steps.map(
+          (step) => html`
+            <line x1="0" x2="100%" y1="${lineY(step)}" y2="${lineY(step)}"/>
+            <text x="0" y="${Number(lineY(step)) - 4}">${format(step)}</text>`,
+        )}
+        <svg y="${above}" width="100%" height="${plotHeight}" viewBox="0 0 100 100" preserveAspectRatio="none">
+          <polygon points="${points([...highs, ...lows.reverse()])}"/>
+          <polyline points="${points(mids)}" vector-effect="non-scaling-stroke"/>
+        </svg>
+        ${labels.map(
+          ({ date, x }) => html`
+            <text x="${x.toFixed(2)}%" y="${above + plotHeight + 16}" text-anchor="${anchorAt(x)}">
+              ${axisDays('').format(Date.parse(date))}
+            </text>`,
+        )}
+      </svg>
+    </figure>
+    ${moreFields(
+      t('layout.showAsTable'),
+      table(
+        caption,
+        [
+          { text: t('layout.day') },
+          { text: t('forecasts.mid'), numeric: true },
+          { text: t('forecasts.low'), numeric: true },
+          { text: t('forecasts.high'), numeric: true },
+        ],
+        days.map(({ date, low, mid, high }) => [date, format(mid), format(low), format(high)]),
+      ),
+    )}`;
+}
+
+const anchorAt = (x: number): string => (x === 0 ? 'start' : x > 90 ? 'end' : 'middle');
+
+/** Returns the values of the horizontal lines: 0 and up to four multiples of 1, 2 or 5 times a power of ten. */
+function axisSteps(most: number, leastStep: number): number[] {
+  if (most <= 0) return [0, leastStep];
+  const rough = most / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = Math.max(leastStep, ([1, 2, 5, 10].find((factor) => factor * power >= rough) as number) * power);
+  return Array.from({ length: Math.ceil(most / step) + 1 }, (_, index) => index * step);
+}
