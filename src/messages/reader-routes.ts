@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
+import { cardHeaders, cardStyle, type ErrorPages } from '../platform/http/error-pages.ts';
 import { html, pageOf } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { inRequestLanguage } from '../platform/i18n/reader.ts';
@@ -16,14 +17,9 @@ type RouteDeps = {
   now: () => number;
 };
 
-const options = { schema: { hide: true } };
-const headers = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  'x-robots-tag': 'noindex, nofollow',
-};
+const errorPages: ErrorPages = { invalid_token: 'endUser.offerwall.invalidLink' };
+const options = { schema: { hide: true }, config: { errorPages } };
+const headers = { 'content-type': 'text/html; charset=utf-8', ...cardHeaders("'self'") };
 
 /**
  * Registers the routes for links in messages: one-click unsubscribe, for which mail clients send a POST request (RFC
@@ -50,9 +46,9 @@ export async function readerRoutes(app: App, deps: RouteDeps): Promise<void> {
       const page = inRequestLanguage(request, () =>
         pageOf({
           title: t(link.button),
-          style: '',
-          body: html`<main><h1>${t(link.question)}</h1>
-<form method="post"><button>${t(link.button)}</button></form></main>`,
+          style: cardStyle,
+          body: html`<main><section><h1>${t(link.question)}</h1>
+<form method="post"><button>${t(link.button)}</button></form></section></main>`,
         }),
       );
       return reply.headers(headers).send(page);
@@ -62,8 +58,8 @@ export async function readerRoutes(app: App, deps: RouteDeps): Promise<void> {
       const page = inRequestLanguage(request, () =>
         pageOf({
           title: t(link.doneTitle),
-          style: '',
-          body: html`<main><h1>${t(link.doneTitle)}</h1><p>${t(link.done)}</p></main>`,
+          style: cardStyle,
+          body: html`<main><section><h1>${t(link.doneTitle)}</h1><p>${t(link.done)}</p></section></main>`,
         }),
       );
       return reply.headers(headers).send(page);

@@ -48,7 +48,8 @@ const commonPages: ErrorPages = {
   unavailable: 'endUser.errors.unavailable',
 };
 
-const style = `
+/** Style of error pages and other pages with a single message. */
+export const cardStyle = `
 :root{color-scheme:light dark;--page:#f5f4f1;--card:#fff;--text:#20242c;--muted:#5b6270;--line:#dedbd3}
 @media(prefers-color-scheme:dark){:root{--page:#15171b;--card:#1f2228;--text:#eceef2;--muted:#a5adbb;--line:#353a43}}
 body{margin:0;background:var(--page);color:var(--text);overflow-wrap:anywhere}
@@ -58,24 +59,29 @@ section{background:var(--card);border:1px solid var(--line);border-radius:1rem}
 section{padding:clamp(1.25rem,5vw,2.5rem);text-align:center}
 h1{font-size:clamp(1.25rem,5vw,1.5rem);line-height:1.2;margin:0 0 .5rem}
 p{margin:0;color:var(--muted)}
+button{min-height:2.75rem;margin-top:1rem;padding:0 1.5rem;border:0;border-radius:.5rem;background:#176249;color:#fff}
+button{font:inherit;font-weight:600;cursor:pointer}
 `;
 
-const headers = {
+/** Returns the headers of a page with this style. `formAction` is the source that its forms are sent to. */
+export const cardHeaders = (formAction: "'none'" | "'self'"): Record<string, string> => ({
   'content-security-policy': [
     "default-src 'none'",
-    `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
+    `style-src 'sha256-${hash('sha256', cardStyle, 'base64')}'`,
     "base-uri 'none'",
-    "form-action 'none'",
+    `form-action ${formAction}`,
     "frame-ancestors 'none'",
   ].join('; '),
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex, nofollow',
-};
+});
+
+const headers = cardHeaders("'none'");
 
 function render(page: ErrorPage): string {
   const title = t(`${page}.title`);
   const body = html`<main><section><h1>${title}</h1><p>${t(`${page}.text`)}</p></section></main>`;
-  return pageOf({ title, style, body });
+  return pageOf({ title, style: cardStyle, body });
 }

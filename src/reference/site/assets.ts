@@ -22,7 +22,7 @@ export async function serveAssets(app: App): Promise<DocsAssets> {
   };
   const addAll = (paths: string[], type: string) => Promise.all(paths.map((path) => add(path, type)));
   const styles = await addAll(['assets/tokens.css', 'assets/docs/docs.css', 'assets/docs/reference.css'], 'text/css');
-  const scripts = ['search', 'snippets', 'reference'].map((name) => `assets/docs/${name}.js`);
+  const scripts = ['search', 'snippets', 'sections', 'reference'].map((name) => `assets/docs/${name}.js`);
   const params = Type.Object({ name: Type.String() });
 
   app.get(`${assetsPath}/:name`, { schema: { hide: true, params } }, async (request, reply) => {
