@@ -43,7 +43,7 @@ export const twoFactorPath = '/dashboard/account/two-factor';
 export type AccessDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  catalog: Pick<CatalogStore, 'current' | 'ready' | 'refresh'>;
+  catalog: CatalogStore;
   config: Config;
   now: () => number;
 };

@@ -100,13 +100,9 @@ function namedPublisher({ key }: Caller, { query }: KeySource): number | null {
 }
 
 /** Loads the campaigns of a call's publisher if necessary, and returns the caller with the snapshot that has them. */
-function prepareCaller(
-  catalog: Pick<CatalogStore, 'current' | 'ready'>,
-  caller: Caller,
-  source: KeySource,
-): Promise<Caller> | null {
-  const named = namedPublisher(caller, source);
-  const [own, other] = [catalog.ready(caller.publisher.id), named === null ? null : catalog.ready(named)];
+function prepareCaller(catalog: CatalogStore, caller: Caller, source: KeySource): Promise<Caller> | null {
+  const namedId = namedPublisher(caller, source);
+  const [own, other] = [catalog.ready(caller.publisher.id), namedId === null ? null : catalog.ready(namedId)];
   if (own === null && other === null) return null;
   return Promise.all([own, other]).then(() => {
     const snapshot = catalog.current();
@@ -116,7 +112,7 @@ function prepareCaller(
 
 /** Creates an authenticator that checks keys against the current configuration snapshot. */
 export const createKeyAuthenticator = (
-  catalog: Pick<CatalogStore, 'current' | 'ready'>,
+  catalog: CatalogStore,
   now: () => number,
   uses: { note: (keyId: number) => void },
 ): Authenticator<Caller> =>

@@ -11,7 +11,7 @@ import { readFailedTransformations } from '../webhooks/last-failure.ts';
 import type { AlertCheck, AlertFact } from './kinds.ts';
 import { recordAlerts, recordLasting } from './record.ts';
 
-type CheckDeps = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current' | 'checked'>; now: () => number };
+type CheckDeps = { pool: pg.Pool; catalog: CatalogStore; now: () => number };
 
 /** Lock that allows only one process at a time to check for lasting problems. */
 const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_alerts'))";

@@ -347,7 +347,7 @@ function rowsOfPublisher(rows: CatalogRows, { id: publisherId, index }: Publishe
  */
 export function registerCatalogMetrics(
   registry: Registry,
-  { current, confirmedAtMs, residence }: Pick<CatalogStore, 'current' | 'confirmedAtMs' | 'residence'>,
+  { current, confirmedAtMs, residence }: CatalogStore,
   now: () => number,
 ): void {
   const registers = [registry];

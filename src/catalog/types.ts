@@ -297,10 +297,7 @@ export type Offer = {
   coupon: CouponPool | null;
 };
 
-/**
- * Configuration at one version. If publishers are loaded on first use, the index of any other publisher is `notLoaded`,
- * and `offers` contains only the offers of loaded publishers. Loading a publisher adds its offers.
- */
+/** Configuration at one version. If publishers are loaded on first use, loading one sets its index and adds its offers. */
 export type Snapshot = {
   version: number;
   publishers: ReadonlyMap<number, Publisher>;

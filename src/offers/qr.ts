@@ -18,8 +18,7 @@ const compression = { windowBits: 12, memLevel: 4 };
 
 /**
  * Renders a 1-bit black-and-white PNG of 228×228 pixels, with whole pixels per module and a quiet zone. An image
- * library would take ten times as long. That matters because, with a thousand offers, most codes are created while a
- * request waits.
+ * library would take ten times as long.
  */
 function renderQrPng(text: string): Buffer {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border: quietModules });
@@ -75,7 +74,7 @@ export type QrCodes = (url: string) => string;
 /** Maximum number of cached codes. Each takes about 1 KB. */
 const maxCodes = 20_000;
 
-/** Creates a cache of QR codes. A new code takes 85 µs. */
+/** Creates a cache of QR codes. A new code takes 100 to 160 µs, so most are rendered in advance (offer-renderer.ts). */
 export function createQrCodes(): QrCodes {
   const cache = new LRUCache<string, string>({ max: maxCodes });
   return (url) => {

@@ -33,7 +33,7 @@ import { loggedLink, openPath, portalResource } from './manage.ts';
 export type PortalPageDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  catalog: Pick<CatalogStore, 'current' | 'ready'>;
+  catalog: CatalogStore;
   management: Management;
   config: { publicUrl: string };
   now: () => number;

@@ -5,6 +5,7 @@ import { sources } from './source.ts';
 const periodic: Record<string, string> = {
   'src/runtime/run-jobs.ts': 'runs the table of jobs',
   'src/catalog/store.ts': 'the catalogue poll is part of an open snapshot, without which no process serves',
+  'src/catalog/snapshot/on-demand.ts': 'dropping idle publishers is part of an open snapshot, as is the poll',
   'src/platform/db/health.ts': 'its ticks measure the time that the process had; jobs wait for its state',
   'src/event-log/event-log.ts': 'its probe is part of an open event log: what answers beacons waits for it',
   'src/event-log/consumer.ts': 'the pause of the job "event log" in a partition without messages',

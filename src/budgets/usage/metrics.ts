@@ -8,7 +8,7 @@ import { activeCapsOf } from '../caps.ts';
 import { loadTrueUsage } from '../slices/rows.ts';
 import { findStandings } from '../standing.ts';
 
-type Sources = { pool: pg.Pool; catalog: Pick<CatalogStore, 'checked'>; now: () => number };
+type Sources = { pool: pg.Pool; catalog: CatalogStore; now: () => number };
 
 /** Maximum age of reported budget figures, in milliseconds. */
 const maxAgeMs = 15_000;

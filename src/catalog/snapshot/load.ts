@@ -1,5 +1,5 @@
 import { type Executor, readSlices } from '../../platform/db/pool.ts';
-import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
+import type { CampaignRow, CatalogRows, CreativeRow, OfferRow, ProvisionRow } from './rows.ts';
 
 /** Consistent set of rows, and the database source from which they were read. */
 export type Stored = { rows: CatalogRows; source: string };
@@ -119,7 +119,12 @@ const creativeColumns = columns<CreativeRow>({
 });
 
 /** Rows of campaigns and of everything that belongs to them. */
-export type CampaignRows = Pick<CatalogRows, 'campaigns' | 'provisions' | 'offers' | 'creatives'>;
+export type CampaignRows = {
+  campaigns: CampaignRow[];
+  provisions: ProvisionRow[];
+  offers: OfferRow[];
+  creatives: CreativeRow[];
+};
 
 /**
  * Reads campaigns with their provisions, offers and creatives.

@@ -98,11 +98,11 @@ function createEstimate(): (snapshot: Snapshot) => number {
   let last: { offers: Snapshot['offers'] | null; size: number; bytes: number } = { offers: null, size: 0, bytes: 0 };
   return (snapshot) => {
     const { offers } = snapshot;
-    const known = last.offers === offers ? last : { size: 0, bytes: 0 };
-    let { bytes } = known;
+    const start = last.offers === offers ? last : { size: 0, bytes: 0 };
+    let { bytes } = start;
     let at = 0;
-    if (known.size < offers.size)
-      for (const offer of offers.values()) if (at++ >= known.size) bytes += offerBytes(offer);
+    if (start.size < offers.size)
+      for (const offer of offers.values()) if (at++ >= start.size) bytes += offerBytes(offer);
     last = { offers, size: offers.size, bytes };
     return loadedPublishers(snapshot).reduce((sum, publisher) => sum + indexBytes(publisher), bytes);
   };

@@ -24,7 +24,7 @@ import {
 import type { FetchOffersRequest } from './request.ts';
 
 /** Provides the ranking model, and stores each catalogue state that is used for decisions. */
-export type DecisionSources = { model: { current: () => Model }; states: Pick<StateWriter, 'note'> };
+export type DecisionSources = { model: { current: () => Model }; states: { note: StateWriter['note'] } };
 
 /** Decision for a fetch. If the fetch is decided again, a new object is created. */
 export type FetchDecision = {

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
+import { isServedTo } from '../../catalog/provisioning.ts';
+import type { Offer, OfferIndex, Publisher, Theme } from '../../catalog/types.ts';
 import type { Pieces } from '../../platform/http/hot-routes.ts';
 import type { Wanted } from '../../platform/i18n/reader.ts';
+import { runInSlices } from '../../platform/lib/slices.ts';
 import { type TokenCodec, tokenLength } from '../../platform/security/tracking-token.ts';
 import { buildOfferView, clickUrl, fillCopy, hasMacros, type MacroValues, offerAt } from '../offer-view.ts';
 import type { QrCodes } from '../qr.ts';
@@ -42,6 +44,9 @@ const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'savea
  */
 const maxPosition = 255;
 
+/** Maximum number of offers of a publisher whose QR codes are rendered in advance. Each takes about 1 KB. */
+const maxPrepared = 2000;
+
 export type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; now: () => number };
 
 /**
@@ -62,8 +67,31 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: Rendere
   function templateOf(answer: AnswerContext, offer: Offer): OfferTemplate {
     const compiled = compiledOf(answer.publisher, offer);
     const variant = variantFor(answer.hasUser);
-    compiled[variant] ??= compileTemplate(view(answer, offer, tokenPlaceholder));
+    if (compiled[variant] === null) {
+      compiled[variant] = compileTemplate(view(answer, offer, tokenPlaceholder));
+      prepareCodes(answer.publisher);
+    }
     return compiled[variant];
+  }
+
+  /** Indexes of publishers whose QR codes have been rendered in advance, or soon will be. */
+  const prepared = new WeakSet<OfferIndex>();
+
+  /**
+   * Renders the QR codes of a publisher's other offers between requests. Otherwise, each offer that is shown for the
+   * first time would delay its request by as much as the whole decision.
+   */
+  function prepareCodes(publisher: Publisher): void {
+    if (prepared.has(publisher.index)) return;
+    prepared.add(publisher.index);
+    void runInSlices(renderCodes(publisher)).catch(() => {}); // a request will report the error
+  }
+
+  function* renderCodes(publisher: Publisher): Generator<void, void> {
+    for (const offer of publisher.index.offers.slice(0, maxPrepared)) {
+      yield;
+      if (isServedTo(offer, publisher)) qrCodes(compiledOf(publisher, offer).qrUrl);
+    }
   }
 
   return {

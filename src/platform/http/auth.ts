@@ -59,7 +59,7 @@ export type Authenticator<Caller> = {
    * Loads data that routes need about `request.caller`. Routes that call `identify` must also call this function.
    * @returns null if the data is loaded already, or else the caller to use afterwards
    */
-  prepare: (request: KeySource & Pick<FastifyRequest, 'caller'>) => Promise<Caller> | null;
+  prepare: (request: KeySource & { caller: unknown }) => Promise<Caller> | null;
   /** Creates a hook that accepts keys with at least one of these permissions and sets `request.caller`. */
   requireKey: (permission: Permission, ...alternatives: Permission[]) => preValidationHookHandler;
 };

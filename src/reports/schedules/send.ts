@@ -21,7 +21,7 @@ type SendDeps = {
   mailer: Mailer | null;
   now: () => number;
   config: { publicUrl: string };
-  catalog: Pick<CatalogStore, 'current' | 'ready'>;
+  catalog: CatalogStore;
   reports: { explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored> };
   chatChannels: ChatChannels | null;
 };

@@ -70,8 +70,8 @@ const isKnown = (id: number): Promise<void> =>
 const fetchOffers = ({ app }: Pick<typeof lazy, 'app'>, key: string) =>
   app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=${key}`, payload: { placement: 'checkout' } });
 
-type Shown = { id: number; title: string; campaign_id: number; pixel: string; click_url: string };
-async function offersOf(key: string): Promise<Shown[]> {
+type ShownOffer = { id: number; title: string; campaign_id: number; pixel: string; click_url: string };
+async function offersOf(key: string): Promise<ShownOffer[]> {
   const answer = await fetchOffers(lazy, key);
   expect(answer.statusCode).toBe(200);
   return answer.json().data.offers;
@@ -106,7 +106,8 @@ describe('a process that loads publishers on first use', () => {
   test('has the same catalogue of a publisher as a process that loads everything', async () => {
     const [owner, other] = [await createPublisher(), await createPublisher()];
     await whole.pool.query(
-      `insert into campaign_publishers (campaign_id, publisher_id) select id, $2 from campaigns where publisher_id = $1`,
+      `insert into campaign_publishers (campaign_id, publisher_id)
+      select id, $2 from campaigns where publisher_id = $1`,
       [owner.id, other.id],
     );
     await whole.pool.query(
@@ -154,7 +155,7 @@ describe('a process that loads publishers on first use', () => {
     await expect.poll(async () => (await offersOf(key))[0]?.title, patiently).toBe('Changed meanwhile');
   });
 
-  test('answers 503 if its connection is killed during a load, and loads the publisher with the next request', async () => {
+  test('answers 503 if its connection is killed during a load, and then loads the publisher', async () => {
     const { key } = await createPublisher();
     const blocker = await whole.pool.connect();
     try {
@@ -196,18 +197,19 @@ describe('a process that loads publishers on first use', () => {
   test('records beacons and clicks for a publisher that was dropped, and counts them for caps', async () => {
     const { id, key } = await createPublisher(300);
     await whole.pool.query(
-      `update campaigns set rules = '{"total_caps":[{"metric":"clicks","limit":5,"per":"lifetime"}]}' where publisher_id = $1`,
+      `update campaigns set rules = '{"total_caps":[{"metric":"clicks","limit":5,"per":"lifetime"}]}'
+      where publisher_id = $1`,
       [id],
     );
     await expect.poll(async () => (await offersOf(key)).length, patiently).toBe(3);
-    const [shown] = await offersOf(key);
-    await lazy.app.inject({ url: (shown as Shown).pixel.replace('http://perks.test', '') });
+    const [offer] = await offersOf(key);
+    await lazy.app.inject({ url: (offer as ShownOffer).pixel.replace('http://perks.test', '') });
     await untilDropped(id);
-    const click = await lazy.app.inject({ url: (shown as Shown).click_url.replace('http://perks.test', '') });
+    const click = await lazy.app.inject({ url: (offer as ShownOffer).click_url.replace('http://perks.test', '') });
     expect(click.statusCode).toBe(302);
     const { rows } = await whole.pool.query<{ clicks: string }>(
       `select clicks from campaign_usage where campaign_id = $1 and period = 'lifetime'`,
-      [shown?.campaign_id],
+      [offer?.campaign_id],
     );
     expect(rows.map(({ clicks }) => Number(clicks))).toEqual([1]);
   });
