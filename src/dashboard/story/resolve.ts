@@ -2,10 +2,10 @@ import type pg from 'pg';
 import { parseEmail } from '../../accounts/users.ts';
 import type { Config } from '../../config.ts';
 import { createCodeDigests, foldCode } from '../../coupons/issuer.ts';
-import { createReaderKeys } from '../../messages/outbox.ts';
 import { findUserDecisions } from '../../offers/user-decisions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
+import { createAddressKeys } from '../../platform/security/address-key.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Tracking } from '../../tracking/module.ts';
 import { readDeliveryId } from '../../webhooks/delivery-filter.ts';
@@ -45,7 +45,7 @@ const maxLength = 256;
 export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
   const digestsOf = createCodeDigests(config);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
-  const readerKeys = createReaderKeys(config);
+  const addressKeys = createAddressKeys(config);
 
   async function bySession(publisherId: number, kind: IdKind, sessionId: string): Promise<Match[]> {
     if (!isPossibleUuid7(sessionId, now())) return [];
@@ -76,10 +76,7 @@ export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
   async function byAddress(publisherId: number, text: string): Promise<string[]> {
     const email = parseEmail(text);
     if (email === null) return [];
-    const keys = readerKeys(publisherId, { email }).flatMap((reader) =>
-      reader.publisherId === publisherId ? [reader.addressKey] : [],
-    );
-    return sessionsOfAddress(pool, publisherId, keys);
+    return sessionsOfAddress(pool, publisherId, addressKeys(publisherId, email));
   }
 
   async function byText(publisherId: number, text: string): Promise<Match[]> {
