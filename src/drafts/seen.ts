@@ -12,8 +12,8 @@ export type NewDecision = { id: number; subject: string; state: DraftState };
 const newForMs = 30 * dayMs;
 
 /**
- * SQL condition for whether a draft `d` was decided, other than by a rule when it was proposed, and user $2 has not seen
- * it since. Of an advertiser's drafts, decisions before the user joined are not new. Of the drafts that a user proposed
+ * SQL condition for whether a draft `d` was decided, other than by a rule when it was proposed, and user $2 has not
+ * seen it since. Of an advertiser's drafts, decisions before the user joined are not new. Of the drafts that a user proposed
  * for a publisher, the user's own decisions are not new. $1 is the ID of the advertiser or publisher, and $3 the time
  * of the oldest new decision.
  */

@@ -1,6 +1,6 @@
 import type { Addressed, MessagePerk, PerkMessages, Reminder } from '../perks/perk-messages.ts';
-import { spellingsOf } from '../platform/lib/email-spellings.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
+import { createAddressKeys } from '../platform/security/address-key.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { allPublishers, type Reader } from './addresses.ts';
@@ -54,13 +54,12 @@ export type ReaderKeys = (
 
 export function createReaderKeys(config: Peppers): ReaderKeys {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const addressKeys = createAddressKeys(config);
   return (publisherId, { email, pubUserId = '' }) => {
-    // A `pub_user_id` never starts with a blank, so the key of a user can't equal the key of an address.
-    const names = email === null ? [` user ${pubUserId}`] : spellingsOf(email).map((spelling) => ` mail ${spelling}`);
     const scopes = email === null ? [publisherId] : [...new Set([publisherId, allPublishers])];
-    const readers = scopes.flatMap((scope) =>
-      names.flatMap((name) => userKeys.allOf(scope, name).map((addressKey) => ({ publisherId: scope, addressKey }))),
-    );
+    const keysOf = (scope: number): string[] =>
+      email === null ? userKeys.allOf(scope, ` user ${pubUserId}`) : addressKeys(scope, email);
+    const readers = scopes.flatMap((scope) => keysOf(scope).map((addressKey) => ({ publisherId: scope, addressKey })));
     return readers as [Reader, ...Reader[]];
   };
 }

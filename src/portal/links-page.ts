@@ -147,7 +147,10 @@ async function linksPage(deps: LinksPageDeps, context: PublisherContext, state: 
         before === null ? null : path(linksPath),
         last === undefined ? null : `${path(linksPath)}?cursor=${last.id}`,
       )}
-      ${(keys.length > 0 || visible.length > 0) && card(t('portal.create'), linkForm(context, keys, state), { lead: t('portal.createLead') })}`,
+      ${
+        (keys.length > 0 || visible.length > 0) &&
+        card(t('portal.create'), linkForm(context, keys, state), { lead: t('portal.createLead') })
+      }`,
   };
 }
 

@@ -12,7 +12,7 @@ const prefixesOf: Readonly<Partial<Record<EventGroup, readonly string[]>>> = {
 };
 
 /** Returns the group of an event: the events about users, and the events about the service by their names. */
-export function eventGroupOf({ name, isOperational }: Pick<EventType, 'name' | 'isOperational'>): EventGroup {
+export function eventGroupOf({ name, isOperational }: EventType): EventGroup {
   if (isOperational === undefined) return 'users';
   const [word = ''] = name.split('.');
   return eventGroups.find((group) => prefixesOf[group]?.includes(word)) ?? 'others';

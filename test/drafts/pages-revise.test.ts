@@ -120,7 +120,7 @@ test('a draft of an advertiser is not edited by the publisher', async () => {
   expect((await t.pool.query('select from drafts')).rowCount).toBe(1);
 });
 
-test('an image is deleted 30 days after its draft went live or was replaced, but not while it can be proposed', async () => {
+test('an image is deleted 30 days after its draft went live or was replaced, if it is not needed', async () => {
   const refused = await proposeOffer();
   await refuse(refused);
   const replaced = await proposeOffer();

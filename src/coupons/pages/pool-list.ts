@@ -49,6 +49,7 @@ export function poolListPage(context: PublisherContext, pools: readonly ListedPo
     });
     return `${context.path(poolsPath)}${query.size === 0 ? '' : `?${query}`}`;
   };
+  const hasNext = start + poolsPerPage < matches.length;
   const list = visible.length === 0 ? noMatches() : poolTable(context, visible);
   return {
     title: t('couponPools.title'),
@@ -65,7 +66,7 @@ export function poolListPage(context: PublisherContext, pools: readonly ListedPo
         : html`
           ${stateTabs(context, pools, state)}
           ${list}
-          ${pager(page > 1 ? hrefOf(page - 1) : null, start + poolsPerPage < matches.length ? hrefOf(page + 1) : null)}`,
+          ${pager(page > 1 ? hrefOf(page - 1) : null, hasNext ? hrefOf(page + 1) : null)}`,
   };
 }
 
@@ -93,9 +94,10 @@ function poolTable({ publisher, path }: PublisherContext, pools: readonly Listed
     ...[t('coupons.left'), t('coupons.given'), t('coupons.redeemed')].map((text) => ({ text, numeric: true })),
     { text: t('coupons.expiresAt') },
   ];
+  const nameOf = ({ offer, offer_id: id }: ListedPool): string => offer || t('offers.unnamed', { id: String(id) });
   const cellsOf = (pool: ListedPool): Cell[] => [
     html`
-      ${strongLink(path(`/offers/${pool.offer_id}#${cardId}`), pool.offer || t('offers.unnamed', { id: String(pool.offer_id) }))}
+      ${strongLink(path(`/offers/${pool.offer_id}#${cardId}`), nameOf(pool))}
       <br><span class="hint">${pool.campaign}</span>`,
     html`
       ${badge(t(`couponPools.state_${pool.state}`), tones[pool.state])}

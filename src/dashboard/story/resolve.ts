@@ -1,10 +1,10 @@
 import { parseEmail } from '../../accounts/users.ts';
 import type { Config } from '../../config.ts';
 import { createCodeDigests, foldCode } from '../../coupons/issuer.ts';
-import { createReaderKeys } from '../../messages/outbox.ts';
 import { findUserDecisions } from '../../offers/user-decisions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
+import { createAddressKeys } from '../../platform/security/address-key.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Tracking } from '../../tracking/module.ts';
 import { readDeliveryId } from '../../webhooks/delivery-filter.ts';
@@ -43,7 +43,7 @@ const maxLength = 256;
 export function createResolve({ config, clickIds, now }: ResolveDeps) {
   const digestsOf = createCodeDigests(config);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
-  const readerKeys = createReaderKeys(config);
+  const addressKeys = createAddressKeys(config);
 
   type Scope = { executor: Executor; publisherId: number };
 
@@ -78,10 +78,7 @@ export function createResolve({ config, clickIds, now }: ResolveDeps) {
     const { executor, publisherId } = scope;
     const email = parseEmail(text);
     if (email === null) return [];
-    const keys = readerKeys(publisherId, { email }).flatMap((reader) =>
-      reader.publisherId === publisherId ? [reader.addressKey] : [],
-    );
-    return sessionsOfAddress(executor, publisherId, keys);
+    return sessionsOfAddress(executor, publisherId, addressKeys(publisherId, email));
   }
 
   async function byText(scope: Scope, text: string): Promise<Match[]> {

@@ -106,7 +106,8 @@ async function findings(management: ManagementClient, context: PublisherContext,
   const report = await management.read(context, (work) => reportFor(work, experiment.key, options));
   const href = hrefOf(context, experiment.key);
   return html`
-    ${reportCard(context, report, { experiment, href })} ${overTimeCard(report)} ${segmentsCard(report, href, rowsOfArms(context, experiment))}`;
+    ${reportCard(context, report, { experiment, href })} ${overTimeCard(report)}
+    ${segmentsCard(report, href, rowsOfArms(context, experiment))}`;
 }
 
 /** Parses the report options in the query string. Invalid options are ignored. */

@@ -1918,6 +1918,24 @@ export const de: Messages = {
       'Ein Angebot wird am Anzeigenplatz nur gezeigt, wenn sein erwarteter Erlös je 1.000 Impressions diesen Betrag ' +
       'erreicht, in der Währung seiner Kampagne.',
   },
+  couponPools: {
+    all: 'Alle',
+    chooseOffer: 'Angebot wählen',
+    givesFallback: 'Nutzer erhalten den Ersatzcode',
+    lead: 'Gutscheincodes aller Angebote. Was Ihre Aufmerksamkeit braucht, steht oben.',
+    none: 'Noch keine Gutscheincodes',
+    noneText:
+      'Öffnen Sie ein Angebot und fügen Sie unter „Gutscheincodes“ Codes hinzu. Der Vorrat erscheint dann hier.',
+    offerPaused: 'Das Angebot ist pausiert',
+    shared: 'Ein Code für alle',
+    state_available: 'Verfügbar',
+    state_empty: 'Leer',
+    state_expired: 'Abgelaufen',
+    state_expiring: 'Läuft bald ab',
+    state_low: 'Wird knapp',
+    tab: '{state} ({count, number})',
+    title: 'Gutscheine',
+  },
   coupons: {
     title: 'Gutscheincodes',
     lead:
@@ -1983,24 +2001,6 @@ export const de: Messages = {
     removePoolConfirm:
       'Alle Codes und Code-Einstellungen dieses Angebots werden entfernt. Das lässt sich nicht rückgängig machen. ' +
       'Nutzer behalten erhaltene Codes.',
-  },
-  couponPools: {
-    all: 'Alle',
-    chooseOffer: 'Angebot wählen',
-    givesFallback: 'Nutzer erhalten den Ersatzcode',
-    lead: 'Gutscheincodes aller Angebote. Was Ihre Aufmerksamkeit braucht, steht oben.',
-    none: 'Noch keine Gutscheincodes',
-    noneText:
-      'Öffnen Sie ein Angebot und fügen Sie unter „Gutscheincodes“ Codes hinzu. Der Vorrat erscheint dann hier.',
-    offerPaused: 'Das Angebot ist pausiert',
-    shared: 'Ein Code für alle',
-    state_available: 'Verfügbar',
-    state_empty: 'Leer',
-    state_expired: 'Abgelaufen',
-    state_expiring: 'Läuft bald ab',
-    state_low: 'Wird knapp',
-    tab: '{state} ({count, number})',
-    title: 'Gutscheine',
   },
   crud: {
     activate: 'Aktivieren',
@@ -2232,7 +2232,8 @@ export const de: Messages = {
     notYours: 'Auch andere Publisher zeigen diese Kampagne. Deshalb kann nur ein Betreiber ihre Entwürfe freigeben.',
     now: 'Aktuell',
     onlyNote:
-      'Dieser Entwurf enthält keine Texte, die Sie hier bearbeiten können. Sie können ihn mit einer Notiz erneut vorschlagen.',
+      'Dieser Entwurf enthält keine Texte, die Sie hier bearbeiten können. Sie können ihn mit einer Notiz erneut ' +
+      'vorschlagen.',
     open: 'unbefristet',
     proposeAgain: 'Erneut vorschlagen',
     proposed: 'Als Entwurf gespeichert. Die Änderung geht nach der Freigabe live.',
@@ -2445,6 +2446,31 @@ export const de: Messages = {
     formManyFields: 'Das Formular hat mehr als {max, number} Felder. Laden Sie lange Listen als Datei hoch.',
     uploadTooLarge: 'Die Datei ist größer als 5 MB. Wählen Sie eine kleinere Datei.',
   },
+  eventTypes: {
+    fields: 'Alle Felder',
+    group: 'Gruppe',
+    group_approvals: 'Freigabe und Aktivitätsprotokoll',
+    group_campaigns: 'Kampagnen und Angebote',
+    group_endpoints: 'Endpunkte und Zustellungen',
+    group_others: 'Weitere',
+    group_users: 'Nutzer und Perks',
+    isPulled: 'wird abgeholt',
+    jsonSchema: 'JSON Schema',
+    lastSent: 'Letzter Webhook',
+    lastSentHint: 'Innerhalb der letzten {count, number} Zustellungen jedes Endpunkts.',
+    lead: 'Ereignisse, die Ihre Webhook-Endpunkte erhalten können, mit ihren Nutzdaten.',
+    notReceived: 'Keiner Ihrer Endpunkte erhält dieses Ereignis.',
+    onlyReceived: 'Nur Ereignisse, die ein Endpunkt erhält',
+    payload: 'Nutzdaten',
+    received: 'Endpunkte',
+    reference: 'Referenz',
+    schema: 'Schema',
+    search: 'Ereignisse suchen',
+    title: 'Ereignistypen',
+    version: 'Version',
+    versionLead:
+      'Innerhalb einer Version kommen höchstens Felder hinzu. Vorhandene Felder werden nie entfernt oder geändert.',
+  },
   events: {
     usp_selection: 'Ausgewählte Perks (User Selected Perks)',
     usp_selection_lead: 'Wird gesendet, wenn ein Nutzer Perks bestätigt. Enthält die ausgewählten Angebote.',
@@ -2496,31 +2522,6 @@ export const de: Messages = {
     draft_decided_lead: 'Wird gesendet, wenn ein Entwurf freigegeben oder abgelehnt wird.',
     audit_recorded: 'Eintrag im Änderungsprotokoll',
     audit_recorded_lead: 'Wird für jeden Eintrag im Änderungsprotokoll gesendet. Enthält, wer was geändert hat.',
-  },
-  eventTypes: {
-    fields: 'Alle Felder',
-    group: 'Gruppe',
-    group_approvals: 'Freigabe und Aktivitätsprotokoll',
-    group_campaigns: 'Kampagnen und Angebote',
-    group_endpoints: 'Endpunkte und Zustellungen',
-    group_others: 'Weitere',
-    group_users: 'Nutzer und Perks',
-    isPulled: 'wird abgeholt',
-    jsonSchema: 'JSON Schema',
-    lastSent: 'Letzter Webhook',
-    lastSentHint: 'Innerhalb der letzten {count, number} Zustellungen jedes Endpunkts.',
-    lead: 'Ereignisse, die Ihre Webhook-Endpunkte erhalten können, mit ihren Nutzdaten.',
-    notReceived: 'Keiner Ihrer Endpunkte erhält dieses Ereignis.',
-    onlyReceived: 'Nur Ereignisse, die ein Endpunkt erhält',
-    payload: 'Nutzdaten',
-    received: 'Endpunkte',
-    reference: 'Referenz',
-    schema: 'Schema',
-    search: 'Ereignisse suchen',
-    title: 'Ereignistypen',
-    version: 'Version',
-    versionLead:
-      'Innerhalb einer Version kommen höchstens Felder hinzu. Vorhandene Felder werden nie entfernt oder geändert.',
   },
   exchangeRates: {
     base: 'Alle Kurse gelten für 1 {base}.',
@@ -3581,15 +3582,18 @@ export const de: Messages = {
     keyHint: 'Wird dieser API-Schlüssel gelöscht, enden der Link und seine Sitzung.',
     links: 'Portal-Links',
     linksLead:
-      'Links, mit denen Ihre Website ihren Nutzern Webhook-Seiten zeigt. Meist erstellt sie Ihr Server über die API: <guide>Webhooks in die eigene Website einbetten</guide>.',
+      'Links, mit denen Ihre Website ihren Nutzern Webhook-Seiten zeigt. Meist erstellt sie Ihr Server über die ' +
+      'API: <guide>Webhooks in die eigene Website einbetten</guide>.',
     minutes: 'Gültigkeit (Minuten)',
     minutesRange: 'Die Gültigkeit kann 1 bis 60 Minuten betragen.',
     needsKey:
-      'Um einen Link zu erstellen, brauchen Sie einen API-Schlüssel mit der Berechtigung „configurations“. Wird der Schlüssel gelöscht, endet der Link.',
+      'Um einen Link zu erstellen, brauchen Sie einen API-Schlüssel mit der Berechtigung „configurations“. Wird ' +
+      'der Schlüssel gelöscht, endet der Link.',
     never: 'Nicht geöffnet',
     noLinks: 'Keine Portal-Links in den letzten 30 Tagen',
     noLinksText:
-      'Ein Portal zeigt Endpunkte, Zustellungen oder Live-Aufrufe in einem Frame Ihrer Website. Jeder Link funktioniert einmal und höchstens eine Stunde lang.',
+      'Ein Portal zeigt Endpunkte, Zustellungen oder Live-Aufrufe in einem Frame Ihrer Website. Jeder Link ' +
+      'funktioniert einmal und höchstens eine Stunde lang.',
     openedAt: 'Geöffnet',
     permission_deliveries: 'Zustellungen ansehen',
     permission_deliveries_resend: 'Zustellungen ansehen und erneut senden',
@@ -4383,7 +4387,8 @@ export const de: Messages = {
     kind_redeemed: 'Gutscheincode eingelöst',
     kind_webhook: 'Webhook',
     lead:
-      'Über die ID einer Sitzung, eines Webhooks, einer Conversion, einer E-Mail oder eines Nutzers, eine click_id, eine ' +
+      'Über die ID einer Sitzung, eines Webhooks, einer Conversion, einer E-Mail oder eines Nutzers, eine ' +
+      'click_id, eine ' +
       'txn_id, einen Gutscheincode oder eine E-Mail-Adresse.',
     match_address: 'Sitzungen, deren E-Mails an diese Adresse gingen',
     match_click: 'Sitzung des Klicks',

@@ -1753,6 +1753,23 @@ export const en = {
       'An offer is shown at the placement only if its expected revenue per 1,000 impressions reaches this amount, in ' +
       'the currency of its campaign.',
   },
+  couponPools: {
+    all: 'All',
+    chooseOffer: 'Choose an offer',
+    givesFallback: 'Users get the fallback code',
+    lead: 'Coupon pools of all offers. Pools that need attention come first.',
+    none: 'No coupon codes yet',
+    noneText: 'Open an offer and add codes in its “Coupon codes” card. Its stock then appears here.',
+    offerPaused: 'The offer is paused',
+    shared: 'Shared code',
+    state_available: 'Available',
+    state_empty: 'Empty',
+    state_expired: 'Expired',
+    state_expiring: 'Expires soon',
+    state_low: 'Running low',
+    tab: '{state} ({count, number})',
+    title: 'Coupons',
+  },
   coupons: {
     title: 'Coupon codes',
     lead:
@@ -1816,23 +1833,6 @@ export const en = {
     removePoolConfirm:
       'All codes and code settings of this offer will be removed. This cannot be undone. Users keep the codes that ' +
       'they received.',
-  },
-  couponPools: {
-    all: 'All',
-    chooseOffer: 'Choose an offer',
-    givesFallback: 'Users get the fallback code',
-    lead: 'Coupon pools of all offers. Pools that need attention come first.',
-    none: 'No coupon codes yet',
-    noneText: 'Open an offer and add codes in its “Coupon codes” card. Its stock then appears here.',
-    offerPaused: 'The offer is paused',
-    shared: 'Shared code',
-    state_available: 'Available',
-    state_empty: 'Empty',
-    state_expired: 'Expired',
-    state_expiring: 'Expires soon',
-    state_low: 'Running low',
-    tab: '{state} ({count, number})',
-    title: 'Coupons',
   },
   crud: {
     activate: 'Activate',
@@ -2255,6 +2255,30 @@ export const en = {
     formManyFields: 'The form has more than {max, number} fields. Upload long lists as a file.',
     uploadTooLarge: 'The file is larger than 5 MB. Choose a smaller file.',
   },
+  eventTypes: {
+    fields: 'All fields',
+    group: 'Group',
+    group_approvals: 'Approval and activity log',
+    group_campaigns: 'Campaigns and offers',
+    group_endpoints: 'Endpoints and deliveries',
+    group_others: 'Others',
+    group_users: 'Users and perks',
+    isPulled: 'pulled, not sent',
+    jsonSchema: 'JSON Schema',
+    lastSent: 'Last webhook',
+    lastSentHint: 'Within the latest {count, number} deliveries of each endpoint.',
+    lead: 'Events that your webhook endpoints can receive, with their payloads.',
+    notReceived: 'None of your endpoints receives this event.',
+    onlyReceived: 'Only events that an endpoint receives',
+    payload: 'Payload',
+    received: 'Endpoints',
+    reference: 'Reference',
+    schema: 'Schema',
+    search: 'Search events',
+    title: 'Event types',
+    version: 'Version',
+    versionLead: 'Within a version, fields may be added, but existing fields are never removed or changed.',
+  },
   events: {
     usp_selection: 'User Selected Perks',
     usp_selection_lead: 'Sent when a user confirms perks. Contains the selected offers.',
@@ -2303,30 +2327,6 @@ export const en = {
     draft_decided_lead: 'Sent when a draft is approved or rejected.',
     audit_recorded: 'Activity log entry',
     audit_recorded_lead: 'Sent for each entry in the activity log. Shows who changed what.',
-  },
-  eventTypes: {
-    fields: 'All fields',
-    group: 'Group',
-    group_approvals: 'Approval and activity log',
-    group_campaigns: 'Campaigns and offers',
-    group_endpoints: 'Endpoints and deliveries',
-    group_others: 'Others',
-    group_users: 'Users and perks',
-    isPulled: 'pulled, not sent',
-    jsonSchema: 'JSON Schema',
-    lastSent: 'Last webhook',
-    lastSentHint: 'Within the latest {count, number} deliveries of each endpoint.',
-    lead: 'Events that your webhook endpoints can receive, with their payloads.',
-    notReceived: 'None of your endpoints receives this event.',
-    onlyReceived: 'Only events that an endpoint receives',
-    payload: 'Payload',
-    received: 'Endpoints',
-    reference: 'Reference',
-    schema: 'Schema',
-    search: 'Search events',
-    title: 'Event types',
-    version: 'Version',
-    versionLead: 'Within a version, fields may be added, but existing fields are never removed or changed.',
   },
   exchangeRates: {
     base: 'All rates are per 1 {base}.',
@@ -3330,15 +3330,18 @@ export const en = {
     keyHint: 'If this API key is deleted, the link and its session end.',
     links: 'Portal links',
     linksLead:
-      'Links with which your website shows webhook pages to its users. Usually, your server creates them with the API: <guide>Embed webhooks in your own website</guide>.',
+      'Links with which your website shows webhook pages to its users. Usually, your server creates them with the ' +
+      'API: <guide>Embed webhooks in your own website</guide>.',
     minutes: 'Lifetime (minutes)',
     minutesRange: 'The lifetime can be 1 to 60 minutes.',
     needsKey:
-      'To create a link, you need an API key with the permission “configurations”. The link ends if the key is deleted.',
+      'To create a link, you need an API key with the permission “configurations”. The link ends if the key is ' +
+      'deleted.',
     never: 'Not opened',
     noLinks: 'No portal links in the last 30 days',
     noLinksText:
-      'A portal shows endpoints, deliveries or live calls in a frame of your own website. Each link works once, for an hour at most.',
+      'A portal shows endpoints, deliveries or live calls in a frame of your own website. Each link works once, ' +
+      'for an hour at most.',
     openedAt: 'Opened',
     permission_deliveries: 'See deliveries',
     permission_deliveries_resend: 'See deliveries and send them again',
@@ -4094,7 +4097,8 @@ export const en = {
     kind_redeemed: 'Coupon code redeemed',
     kind_webhook: 'Webhook',
     lead:
-      'By the ID of the session, a webhook, a conversion, an e-mail or the user, a click_id, a txn_id, a coupon code or ' +
+      'By the ID of the session, a webhook, a conversion, an e-mail or the user, a click_id, a txn_id, a coupon ' +
+      'code or ' +
       'an e-mail address.',
     match_address: 'Sessions whose e-mails went to this address',
     match_click: 'Session of the click',

@@ -25,11 +25,17 @@ import { createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../shell/pages.ts';
 import { kindOf } from '../destinations/kinds.ts';
-import { type Endpoint, endpointName, listEndpoints } from '../endpoint-store.ts';
+import {
+  type Endpoint,
+  endpointName,
+  type LastSent,
+  listEndpoints,
+  readLastSent,
+  recentDeliveries,
+} from '../endpoint-store.ts';
 import { testEndpoint } from '../endpoints/test-endpoint.ts';
 import { readTarget } from '../endpoints/test-routes.ts';
 import { viewOfState } from '../endpoints/view.ts';
-import { type LastSent, readLastSent, recentDeliveries } from '../event-activity.ts';
 import { eventGroupOf, eventGroups } from '../event-groups.ts';
 import { type EventType, schemaVersion } from '../events.ts';
 import { takeTestToken } from '../test-limit.ts';
