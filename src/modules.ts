@@ -110,7 +110,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   add(createMessages({ platform, catalog, accounts, webhooks, coupons, alerts, perks }));
   add(createAdvertisers({ platform, catalog, catalogAdmin, accounts, drafts, reports, tracking }));
   add(createPortal({ platform, catalog, accounts, webhooks, offers }));
-  add(createDataFiles({ platform }));
+  add(createDataFiles({ platform, catalog, alerts }));
   add(createReference({ platform, catalog, webhooks }));
   add(createAgents({ platform, accounts }));
   if (demo)

@@ -1,3 +1,5 @@
+import type { Alerts } from '../alerts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
 import type { StorageSetting } from '../config.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { urlOf } from '../platform/db/servers.ts';
@@ -14,7 +16,7 @@ import { exportInThread } from './export/start-thread.ts';
 import { dataFilePages } from './page.ts';
 import { dataFileCheck, registerDataFileMetrics } from './status.ts';
 
-type DataFilesDeps = { platform: Platform };
+type DataFilesDeps = { platform: Platform; catalog: Catalog; alerts: Alerts };
 
 /** Creates the data-files module: hourly Parquet files of raw rows in a folder or a bucket. */
 export function createDataFiles({ platform }: DataFilesDeps) {

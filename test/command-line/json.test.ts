@@ -72,8 +72,8 @@ const files = {
 };
 
 /**
- * Arguments that each command succeeds with, in the order in which they are run. FOLDER is the folder of the files, SESSION a
- * session, and ENDPOINT a webhook endpoint.
+ * Arguments that each command succeeds with, in the order in which they are run. FOLDER is the folder of the files,
+ * SESSION a session, and ENDPOINT a webhook endpoint.
  */
 const calls: Record<string, string> = {
   'catalogue export': 'FOLDER/catalogue.json',

@@ -126,7 +126,7 @@ test.skipIf(!hasNats)(
       )
       .toMatchObject({ rows: [] });
 
-    // NATS has every message once, because it drops repeated ones. Kafka and the consumer got every event at least once.
+    // NATS has every message once, because it drops repeated ones. Kafka and the consumer got each event at least once.
     expect((await storedIds(nats)).sort()).toEqual(expected[brokerId]?.sort());
     expect([...new Set(pulled)].sort()).toEqual(expected[pullId]?.sort());
     const inKafka = kafka.records.map(({ headers }) => headers['webhook-id'] ?? '');

@@ -510,8 +510,8 @@ export const de: Messages = {
     dataFilesFailing: 'Datendateien können nicht geschrieben werden',
     dataFilesBehind: 'Datendateien sind im Rückstand',
     dataFilesReason:
-      'Daten ab {since} sind noch nicht in den Datendateien. {isFailing, select, true {Grund: {error}. Der Export wird ' +
-      'jede Minute wiederholt.} other {}}',
+      'Daten ab {since} sind noch nicht in den Datendateien. {isFailing, select, true {Grund: {error}. Der Export ' +
+      'wird jede Minute wiederholt.} other {}}',
     kindRankingStalled: 'Das Ranking lernt nicht mehr dazu',
     rankingStalled: 'Das Ranking lernt nicht mehr dazu',
     rankingStalledReason:
@@ -2157,8 +2157,8 @@ export const de: Messages = {
       'einer Sitzung erhalten.} eventbridge {Übergibt jedes Ereignis mit der Quelle „perkwire“ an einen Event-Bus.} ' +
       'other {Speichert jedes Ereignis als JSON-Objekt in einem Bucket, mit einem Ordner pro Tag.}}',
     kind:
-      '{kind, select, http {HTTP-Anfrage} pull {Abholung} nats {NATS JetStream} kafka {Apache Kafka} sqs {Amazon SQS} ' +
-      'eventbridge {Amazon EventBridge} other {S3-Bucket}}',
+      '{kind, select, http {HTTP-Anfrage} pull {Abholung} nats {NATS JetStream} kafka {Apache Kafka} sqs {Amazon ' +
+      'SQS} eventbridge {Amazon EventBridge} other {S3-Bucket}}',
     label: 'Ziel',
     messageKeyHint: 'Nachrichten mit demselben Schlüssel bleiben in derselben Partition.',
     name:

@@ -470,8 +470,8 @@ export const en = {
     dataFilesFailing: 'Data files cannot be written',
     dataFilesBehind: 'Data files are behind',
     dataFilesReason:
-      'Data from after {since} is not in the data files yet. {isFailing, select, true {Reason: {error}. The export is ' +
-      'retried every minute.} other {}}',
+      'Data from after {since} is not in the data files yet. {isFailing, select, true {Reason: {error}. The export ' +
+      'is retried every minute.} other {}}',
     kindRankingStalled: 'The ranking has stopped learning',
     rankingStalled: 'Ranking has stopped learning',
     rankingStalledReason:
@@ -1993,8 +1993,8 @@ export const en = {
     name:
       '{name, select, address {Server} subject {Subject} brokers {Bootstrap servers} topic {Topic} mechanism {SASL ' +
       'mechanism} message_key {Message key} client_id {Client ID} user {User} password {Password} token {Token} ' +
-      'credentials {Credentials file} queue_url {Queue URL} region {Region} access_key_id {Access key ID} secret_access_key ' +
-      '{Secret access key} bus {Event bus} bucket {Bucket} prefix {Key prefix} other {Service URL}}',
+      'credentials {Credentials file} queue_url {Queue URL} region {Region} access_key_id {Access key ID} ' +
+      'secret_access_key {Secret access key} bus {Event bus} bucket {Bucket} prefix {Key prefix} other {Service URL}}',
     optional: '{setting} (optional)',
     pullLead:
       'Pass the cursor from each response as “after” in the next call. This acknowledges the events that you received.',
