@@ -36,8 +36,8 @@ for (let seed = firstSeed; compared < count; seed++) {
   const isSmall = truth.impressions < leastImpressions;
   const { forecast, tookMs } = forecastOf(world, past, seed);
   tooks.push(tookMs);
-  const known = isSmall ? truth : futureOf(1, false);
-  const unknown = isSmall || world.isRunning ? known : futureOf(1, true);
+  const secondFuture = isSmall ? truth : futureOf(1, false);
+  const rateUnknown = isSmall || world.isRunning ? secondFuture : futureOf(1, true);
   const line = names.map((name) => {
     const { low, mid, high } = forecast.totals[name];
     const is = truth[name];
@@ -47,8 +47,8 @@ for (let seed = firstSeed; compared < count; seed++) {
         seed,
         name,
         forecast: Math.abs(mid - is) / Math.max(1, is),
-        oracle: differenceOf(known[name], is),
-        rateUnknown: differenceOf(unknown[name], is),
+        oracle: differenceOf(secondFuture[name], is),
+        rateUnknown: differenceOf(rateUnknown[name], is),
         bias: Math.log(Math.max(1, mid) / Math.max(1, is)),
         isInside,
         isRunning: world.isRunning,
@@ -58,7 +58,8 @@ for (let seed = firstSeed; compared < count; seed++) {
   });
   if (!isSmall) compared += 1;
   process.stdout.write(
-    `${seed} ${isSmall ? 'SMALL ' : ''}${line.join(' · ')} | ${Math.round(tookMs)} ms | ${forecast.notes} | ${world.what}\n`,
+    `${seed} ${isSmall ? 'SMALL ' : ''}${line.join(' · ')} | ${Math.round(tookMs)} ms | ${forecast.notes} | ` +
+      `${world.what}\n`,
   );
 }
 

@@ -24,7 +24,7 @@ export type FindStory = {
   missing: (id: string) => AppError;
 };
 
-/** Age below which a session is read from the primary, because whoever tests an integration expects its latest event. */
+/** Age below which a session is read from the primary, because tests of an integration look for its latest events. */
 const freshMs = hourMs;
 
 type FindStoryDeps = ResolveDeps & { pool: pg.Pool; replica: Replica | null };
