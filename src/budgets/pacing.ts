@@ -1,5 +1,6 @@
 import type { Pacing } from '../catalog/rules.ts';
 import type { Model } from '../learning/model.ts';
+import { hourMs } from '../platform/lib/time.ts';
 import { periodOf } from '../platform/lib/time-zone.ts';
 import { usedOf } from './cap-rules.ts';
 import type { CompiledTotalCap, Totals } from './caps.ts';
@@ -55,6 +56,66 @@ export function plannedUse(cap: CompiledTotalCap, rules: PacedRules, input: Plan
   const before = usedOf(cap, input.totals.get(cap.key)) - plan.used;
   return before + plan.limit * plannedShare(rules.pacing, plan.elapsed);
 }
+
+/**
+ * Plan of a cap for its current period: a day or a month. A lifetime cap is planned day by day, so its plan is for the
+ * current day. Amounts are event counts or, for budgets, in millionths.
+ */
+export type PlanCurve = {
+  startMs: number;
+  endMs: number;
+  /** IANA time zone of the period. */
+  zone: string;
+  /** Use since the start of the period that is planned at each full hour or, for months, at each start of a day. */
+  points: readonly { atMs: number; planned: number }[];
+  /** Use in the period so far, including reservations, and the use that is planned by now. */
+  used: number;
+  planned: number;
+  /** Share of the decisions in which the campaign takes part because of this plan. */
+  probability: number;
+  /** Expected use at the end of the period if it continues as before; null at the start of the period. */
+  projected: number | null;
+};
+
+/** Minimum elapsed share of a period for a projection. */
+const minElapsed = 0.05;
+
+/** Returns the plan of a cap for its current period, or null if the cap is not paced. */
+export function planCurve(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): PlanCurve | null {
+  const plan = rules.pacing === 'asap' ? null : planOf(cap, rules, input);
+  if (plan === null) return null;
+  const { per } = cap.cap;
+  const isMonth = per === 'month';
+  const { startMs, endMs } = periodOf(isMonth ? 'month' : 'day', cap.zone, input.nowMs);
+  const points: { atMs: number; planned: number }[] = [];
+  for (let atMs = startMs; atMs <= endMs; atMs = isMonth ? nextDayMs(cap.zone, atMs) : atMs + hourMs) {
+    const at = planOf(cap, rules, { ...input, nowMs: Math.min(atMs, endMs - 1) });
+    points.push({ atMs, planned: at === null ? 0 : at.limit * plannedShare(rules.pacing, at.elapsed) });
+  }
+  return {
+    startMs,
+    endMs,
+    zone: cap.zone,
+    points,
+    used: plan.used,
+    planned: plan.limit * plannedShare(rules.pacing, plan.elapsed),
+    probability: pacingProbability({ ...rules, totalCaps: [cap] }, input),
+    projected: plan.elapsed < minElapsed ? null : plan.used / plan.elapsed,
+  };
+}
+
+/**
+ * Expected use of a cap at the end of its current calendar period, if it continues as before. Null for hours and
+ * lifetime caps, and at the start of a period.
+ */
+export function projectedUse(cap: CompiledTotalCap, rules: RunningTime, input: PlanInput): number | null {
+  const { per } = cap.cap;
+  if (per === 'hour' || per === 'lifetime') return null;
+  const elapsed = elapsedOf(periodOf(per, cap.zone, input.nowMs), rules, cap.zone, input);
+  return elapsed < minElapsed ? null : usedOf(cap, input.totals.get(cap.key)) / elapsed;
+}
+
+const nextDayMs = (zone: string, atMs: number): number => periodOf('day', zone, atMs).endMs;
 
 /** Share of the limit that the plan expects to be used once a given share of the time has elapsed. */
 function plannedShare(pacing: Pacing, elapsed: number): number {

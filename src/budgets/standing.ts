@@ -2,10 +2,10 @@ import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
 import type { Model } from '../learning/model.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { timeOf } from '../platform/lib/time-zone.ts';
+import { periodOf, timeOf } from '../platform/lib/time-zone.ts';
 import { type LimitedTotal, nextCostOf } from './caps.ts';
 import { type CompiledGoal, type Delivery, deliveryOf } from './goals.ts';
-import { type PacedRules, type PlanInput, plannedUse } from './pacing.ts';
+import { type PacedRules, type PlanCurve, type PlanInput, planCurve, plannedUse, projectedUse } from './pacing.ts';
 import { loadTrueUsage } from './slices/rows.ts';
 import { totalsAt } from './usage/totals.ts';
 import {
@@ -43,6 +43,12 @@ export type Standing = {
   exhausted: boolean;
   /** Usage planned by now according to the pacing plan, or null if there is no plan. */
   planned: number | null;
+  /** End of the current period in epoch milliseconds, or null for lifetime caps. */
+  endMs: number | null;
+  /** Expected use at the end of a day or month if it continues as before, at most the limit. Null if unknown. */
+  projected: number | null;
+  /** Returns the plan of the current period in detail, or null if there is no plan. */
+  curve: () => PlanCurve | null;
 };
 
 /** State of a campaign's total caps and budgets in their current periods, and progress towards its goal. */
@@ -94,6 +100,7 @@ function standingOf(cap: TotalCap, { total, table, rules, input }: StandingConte
     (totalCap) => totalCap.key === key && totalCap.cap.metric === metric && totalCap.cap.per === per,
   );
   const planned = rules === null || paced === undefined ? null : plannedUse(paced, rules, input);
+  const projected = rules === null || paced === undefined ? null : projectedUse(paced, rules, input);
   const [most, next] = [Math.round(limitOf(cap)), nextCostOf(metric, total)];
   return {
     publisherId,
@@ -104,6 +111,9 @@ function standingOf(cap: TotalCap, { total, table, rules, input }: StandingConte
     reserved: reserved / unit,
     unbilled: unbilled / unit,
     planned: planned === null ? null : Math.round(planned) / unit,
+    endMs: per === 'lifetime' ? null : periodOf(per, timeZone, input.nowMs).endMs,
+    projected: projected === null ? null : Math.round(Math.min(projected, most)) / unit,
+    curve: () => (rules === null || paced === undefined ? null : planCurve(paced, rules, input)),
     remaining: Math.max(0, most - spent) / unit,
     nextCost: next / unit,
     exhausted: spent + next > most,

@@ -54,6 +54,16 @@ const usage = Type.Object(
       title: 'PlannedUse',
       description: 'Amount or count that the pacing plan allows by now. `null` without a plan.',
     }),
+    projected: orNull(Type.Number(), {
+      title: 'ProjectedUse',
+      description:
+        'Expected amount or count at the end of the day or month if it continues as before, at most the limit. `null` ' +
+        'for other periods, and at the start of a period.',
+    }),
+    period_ends_at: orNull(Type.String({ format: 'date-time' }), {
+      title: 'UsagePeriodEnd',
+      description: 'End of the current period. `null` for lifetime caps.',
+    }),
   },
   { title: 'CampaignUsage' },
 );
@@ -248,8 +258,9 @@ const standingView = (
   },
 });
 
-const usageView = ({ publisherId, nextCost, ...standing }: Standing) => ({
+const usageView = ({ publisherId, nextCost, endMs, curve: _curve, ...standing }: Standing) => ({
   publisher_id: publisherId,
   next_cost: nextCost,
+  period_ends_at: endMs === null ? null : new Date(endMs).toISOString(),
   ...standing,
 });

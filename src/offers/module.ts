@@ -10,7 +10,7 @@ import { noControls } from '../catalog/controls.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { Card, PageExtensions } from '../catalog/pages.ts';
 import type { CatalogStore } from '../catalog/store.ts';
-import type { Publisher } from '../catalog/types.ts';
+import type { Campaign, Publisher } from '../catalog/types.ts';
 import type { Config } from '../config.ts';
 import type { Coupons } from '../coupons/module.ts';
 import { indexOf } from '../decision/decide.ts';
@@ -27,7 +27,7 @@ import { html } from '../platform/http/html.ts';
 import type { Job } from '../platform/jobs.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import type { Platform } from '../platform/module.ts';
-import { bookedByCurrency } from '../reports/bookings.ts';
+import { bookedByCurrency, readCampaignHours } from '../reports/bookings.ts';
 import type { Reports } from '../reports/module.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
@@ -43,7 +43,7 @@ import { explainRoutes } from './fetch/explain-routes.ts';
 import { offerRoutes } from './fetch/routes.ts';
 import { createOfferService } from './fetch/service.ts';
 import { eraseSessions, exportSessions, findUserSessions } from './fetch/user-data.ts';
-import { findHoldBacks, registerGoalMetrics } from './goals.ts';
+import { findHoldBacks, type HoldBack, registerGoalMetrics } from './goals.ts';
 import { createFetchMeter } from './metrics.ts';
 import { untrackedView } from './offer-view.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
@@ -52,6 +52,7 @@ import { apiLogPages } from './pages/api-log/api-log.ts';
 import { budgetsCard, goalCard } from './pages/campaigns/budgets.ts';
 import { createReach } from './pages/campaigns/estimate.ts';
 import { outcomesCard } from './pages/campaigns/outcomes.ts';
+import { decisivePlan, type PlannedLimit, planCard } from './pages/campaigns/plan-card.ts';
 import { createRecentSessions, createSeenValues, sampledDays } from './pages/campaigns/recent-sessions.ts';
 import { livePages } from './pages/live/live.ts';
 import { whyPages } from './pages/why/why.ts';
@@ -192,6 +193,17 @@ type CatalogueDeps = {
 function catalogueParts({ pool, dbHealth, config, now, catalog, model }: CatalogueDeps) {
   const failFast = createFailFast(dbHealth);
   const recent = createRecentSessions({ pool, dbHealth, now });
+  const planOf = async (
+    { id, payout: { currency }, provisions }: Campaign,
+    decisive: PlannedLimit,
+    holdBacks: readonly HoldBack[],
+    nowMs: number,
+  ) => {
+    const { publisherId } = decisive.standing;
+    const publisherIds = publisherId === null ? [...provisions.keys()] : [publisherId];
+    const query = { campaignId: id, publisherIds, currency, sinceMs: decisive.plan.startMs };
+    return planCard({ ...decisive, currency, hours: await readCampaignHours(pool, query), holdBacks, nowMs });
+  };
   const campaignCard: Card = (context, id) =>
     failFast(async () => {
       const nowMs = now();
@@ -206,10 +218,12 @@ function catalogueParts({ pool, dbHealth, config, now, catalog, model }: Catalog
       });
       const { limits = [], delivery = null } = standings.get(id) ?? {};
       const goal = candidate?.offer.campaign.goal ?? null;
-      const holdBacks =
-        delivery === null || candidate === undefined ? [] : await findHoldBacks(pool, candidate.offer.campaign, nowMs);
+      const decisive = decisivePlan(limits);
+      const needsHoldBacks = candidate !== undefined && (delivery !== null || decisive !== null);
+      const holdBacks = needsHoldBacks ? await findHoldBacks(pool, candidate.offer.campaign, nowMs) : [];
       return html`
         ${goal !== null && delivery !== null && goalCard(context, { goal, delivery, holdBacks })}
+        ${candidate !== undefined && decisive !== null && (await planOf(candidate.offer.campaign, decisive, holdBacks, nowMs))}
         ${budgetsCard(limits, candidate?.payout.currency ?? null)}
         ${await outcomesCard(pool, context, id, nowMs)}`;
     });

@@ -39,3 +39,28 @@ export async function bookedByCurrency(
   );
   return new Map(rows.map(({ currency, revenue }) => [currency, Number(revenue)]));
 }
+
+/** Activity of a campaign in an hour. `revenueMicros` contains only revenue in the requested currency. */
+export type CampaignHour = { atMs: number; impressions: number; clicks: number; revenueMicros: number };
+
+type HoursQuery = { campaignId: number; publisherIds: readonly number[]; currency: string; sinceMs: number };
+
+/** Returns the activity of a campaign at some publishers by hour, oldest first. Hours without activity are left out. */
+export async function readCampaignHours(executor: Executor, query: HoursQuery): Promise<CampaignHour[]> {
+  const { campaignId, publisherIds, currency, sinceMs } = query;
+  const { rows } = await executor.query<CampaignHour>(
+    `with counts as (
+      select bucket, sum(impressions) as impressions, sum(clicks) as clicks from rollups
+      where publisher_id = any($1) and grain = ${dimensionBits.offer} and bucket >= $2 and campaign_id = $3 group by bucket
+    ), money as (
+      select bucket, sum_exact(revenue_micros) as revenue from rollup_money
+      where publisher_id = any($1) and grain = ${dimensionBits.offer} and bucket >= $2 and campaign_id = $3
+        and currency = $4 group by bucket
+    )
+    select (extract(epoch from bucket) * 1000)::float8 as "atMs", coalesce(impressions, 0)::float8 as impressions,
+      coalesce(clicks, 0)::float8 as clicks, coalesce(revenue, 0)::float8 as "revenueMicros"
+    from counts full join money using (bucket) order by bucket`,
+    [publisherIds, new Date(sinceMs), campaignId, currency],
+  );
+  return rows;
+}

@@ -88,6 +88,8 @@ type Called = { status: number; type: string; body: string };
 
 /** Host of the font in the example. */
 const exampleHost = 'https://fonts.example';
+/** Host of the alert channel in the example. */
+const channelHost = 'https://hooks.example';
 const font = woff2Of({ family: 'Brand Sans', ascent: 968, descent: 241 });
 const fontServer = createServer((_request, response) =>
   response.writeHead(200, { 'access-control-allow-origin': '*' }).end(font),
@@ -99,7 +101,7 @@ async function call(entry: Operation): Promise<Called> {
   const answer = await fetch(demo.url + url, {
     ...init,
     redirect: 'manual',
-    ...(payload !== undefined && { body: payload.replace(exampleHost, fontHost()) }),
+    ...(payload !== undefined && { body: payload.replace(exampleHost, fontHost()).replace(channelHost, fontHost()) }),
   });
   const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
   // An event stream never ends.
@@ -142,9 +144,21 @@ test('every operation responds as documented to its example with existing ids', 
     where lease_until is not null and endpoint_id in (select id from webhook_endpoints where is_listener)`,
   );
   // An audience to delete: the example audience is still needed for the member examples.
-  await demo.t.pool.query("insert into audiences (publisher_id, key, name) values ($1, 'lapsed', 'Lapsed')", [
-    demo.t.publisher.id,
-  ]);
+  await demo.t.pool.query(
+    `insert into audiences (publisher_id, key, name)
+    values ($1, 'lapsed', 'Lapsed'), ($1, 'newsletter', 'Newsletter')`,
+    [demo.t.publisher.id],
+  );
+  await demo.t.pool.query(
+    `insert into alerts (id, publisher_id, kind, subject, cause, data, raised_at) overriding system value
+    values (1, $1, 'campaign.ended', '1', '', '{"campaign_id":1,"name":"Box","ended_at":"2026-01-01T00:00:00Z"}', now())`,
+    [demo.t.publisher.id],
+  );
+  await demo.t.pool.query(
+    `insert into alert_rules (id, publisher_id, name, url_sealed, kinds, created_at) overriding system value
+    select id, $1, '#shop', $2, '{budget.100}', now() from unnest(array[7, 8]) id`,
+    [demo.t.publisher.id, demo.t.deps.secretBox.seal(fontHost(), 'alert-url')],
+  );
   // Drafts that the examples approve or reject.
   await demo.t.pool.query(
     `insert into drafts (publisher_id, campaign_id, resource, row_id, subject, changes, base, note, state,

@@ -137,6 +137,9 @@ test('a campaign that is exhausted at one of two publishers is limited, and exha
     remaining: 1,
     nextCost: 2,
     exhausted: true,
+    endMs: null,
+    projected: null,
+    curve: () => null,
   };
   const status = { active: true, isStopped: false, isRemoved: false, schedule: {}, publisherIds: [1, 2] };
   const open = { ...standing, spent: 0, remaining: 10, exhausted: false };

@@ -37,6 +37,7 @@ export function audiencePages(app: App, services: AudienceServices): void {
     read: readAudience,
     errorsToForm: (errors) => errors.map((error) => ({ ...error, path: error.path.replace(/^\/rule\/?/, '/rule.') })),
     fields: (form, context, { view }) => audienceFields(form, context, view),
+    assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
     beside: (context, { view }) => estimatePanel(context, view),
     below: (context, view) => memberCards(services, context, view),
   });

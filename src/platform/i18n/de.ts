@@ -1591,10 +1591,9 @@ export const de: Messages = {
     eligible: '<b>{eligible}</b> von {sessions} Sitzungen der letzten {days, number} Tage passen ({share}).',
     eligibleAbout: '<b>Etwa {eligible}</b> von {sessions} Sitzungen der letzten {days, number} Tage passen ({share}).',
     eligibleShare: 'Anteil der passenden Sitzungen',
-    excludedSessions: 'Sitzungen, die jede Bedingung ausschließt',
-    excludes: 'Schließt aus',
-    onlyThis: 'Nur diese',
-    onlyThisHint: '„Nur diese“: Sitzungen, die ohne die Bedingung passen würden.',
+    excludedSessions: 'Was Sitzungen ausschließt',
+    excludes: 'Schließt {share} aus. Ohne diese Bedingung würden {only} mehr passen.',
+    excludedCounts: '{excluded} Sitzungen ausgeschlossen, davon {only} durch nichts anderes',
     unseen_attribute: 'Keine der letzten Sitzungen hat das Attribut {key}. Prüfen Sie die Schreibweise.',
     unseen_audience:
       'Kein Nutzer der letzten Sitzungen war in der Zielgruppe {key}. Mit Sitzungen wird nur gespeichert, in welchen ' +
@@ -1666,6 +1665,23 @@ export const de: Messages = {
     spent: 'Ausgegeben',
     reserved: 'Reserviert',
     plan: 'Bis jetzt geplant',
+    planTitle: 'Ausspielung und Plan',
+    planNow:
+      '{state, select, on {Im Plan: {used} verbraucht, {planned} bis jetzt geplant.} ahead {Dem Plan um {by} voraus: ' +
+      '{used} verbraucht, {planned} bis jetzt geplant.} other {{by} hinter dem Plan: {used} verbraucht, {planned} bis ' +
+      'jetzt geplant.}}',
+    planEffect:
+      '{state, select, ahead {Die Kampagne nimmt nur an {share} der Entscheidungen teil, bis der Plan aufgeholt hat.} ' +
+      'behind {Die Kampagne nimmt an {share} der Entscheidungen teil, der Plan bremst sie also nicht. Sie holt auf, ' +
+      'sobald mehr Sitzungen passen.} other {Die Kampagne nimmt an {share} der Entscheidungen teil.}}',
+    planHeldBack: 'Häufigste Gründe, warum sie in den letzten 24 Stunden nicht gezeigt wurde: {rules}.',
+    planEnds: 'Der Zeitraum endet am {time} ({zone}).',
+    planProjected: 'Wenn es so weitergeht, sind bis dahin {projected} von {whole} verbraucht.',
+    planDaily: 'Der Rest des Budgets wird jeden Tag neu auf die verbleibenden Tage verteilt.',
+    planChart: 'Verbraucht und geplant seit Beginn des Zeitraums',
+    planTime: 'Zeit',
+    planActual: 'Verbraucht',
+    planPlanned: 'Geplant',
     planState: '{state, select, on {im Plan} ahead {dem Plan voraus} other {hinter dem Plan}}',
     outcomes: 'Gründe für fehlende Ausspielung',
     outcomesLead:
@@ -3858,6 +3874,9 @@ export const de: Messages = {
       'Senden Sie diesen Bericht per E-Mail, als Tabelle mit CSV-Datei, oder an einen Chat-Kanal Ihrer Meldungen. ' +
       'Zeiten in {zone}.',
     scheduleStopped: 'Der Bericht wird nicht mehr an diesen Empfänger gesendet.',
+    sendNow: 'Jetzt senden',
+    sentNow: 'Der Bericht kommt innerhalb einer Minute an.',
+    sentJustNow: 'Dieser Bericht wurde vor weniger als einer Minute gesendet.',
     sendIt: 'Versand planen',
     stop: 'Versand beenden',
     stopSchedule: 'Bericht abbestellen',

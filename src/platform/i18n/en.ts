@@ -1438,10 +1438,9 @@ export const en = {
     eligible: '<b>{eligible}</b> of {sessions} sessions in the last {days, number} days match ({share}).',
     eligibleAbout: '<b>About {eligible}</b> of {sessions} sessions in the last {days, number} days match ({share}).',
     eligibleShare: 'Share of matching sessions',
-    excludedSessions: 'Sessions that each condition excludes',
-    excludes: 'Excludes',
-    onlyThis: 'Only this one',
-    onlyThisHint: '“Only this one”: sessions that would match without the condition.',
+    excludedSessions: 'What excludes sessions',
+    excludes: 'Excludes {share}. Without it, {only} more would match.',
+    excludedCounts: '{excluded} sessions excluded, {only} of them by nothing else',
     unseen_attribute: 'No recent session has the attribute {key}. Check the spelling.',
     unseen_audience:
       'No user in a recent session was in the audience {key}. Memberships are stored with sessions only while a ' +
@@ -1512,6 +1511,22 @@ export const en = {
     spent: 'Spent',
     reserved: 'Reserved',
     plan: 'Planned until now',
+    planTitle: 'Delivery and plan',
+    planNow:
+      '{state, select, on {On plan: {used} used, {planned} planned by now.} ahead {{by} ahead of plan: {used} used, ' +
+      '{planned} planned by now.} other {{by} behind plan: {used} used, {planned} planned by now.}}',
+    planEffect:
+      '{state, select, ahead {The campaign takes part in only {share} of the decisions until the plan catches up.} ' +
+      'behind {The campaign takes part in {share} of the decisions, so pacing does not slow it down. It can catch up ' +
+      'as soon as more sessions match.} other {The campaign takes part in {share} of the decisions.}}',
+    planHeldBack: 'Most frequent reasons why it was not shown in the last 24 hours: {rules}.',
+    planEnds: 'The period ends on {time} ({zone}).',
+    planProjected: 'If it continues like this, {projected} of {whole} will have been used by then.',
+    planDaily: 'The rest of the budget is divided among the remaining days anew each day.',
+    planChart: 'Used and planned since the start of the period',
+    planTime: 'Time',
+    planActual: 'Used',
+    planPlanned: 'Planned',
     planState: '{state, select, on {on plan} ahead {ahead of plan} other {behind plan}}',
     outcomes: 'Reasons for not being shown',
     outcomesLead: 'Share of this publisher’s requests, estimated from a sample. <a>Check a single visitor</a>.',
@@ -3593,6 +3608,9 @@ export const en = {
     scheduleLead:
       'Send this report by e-mail, as a table with a CSV file, or to a chat channel of your alerts. Times in {zone}.',
     scheduleStopped: 'The report will no longer be sent to this recipient.',
+    sendNow: 'Send now',
+    sentNow: 'The report will arrive within a minute.',
+    sentJustNow: 'This report was sent less than a minute ago.',
     sendIt: 'Schedule report',
     stop: 'Stop sending',
     stopSchedule: 'Stop receiving this report',

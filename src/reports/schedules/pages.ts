@@ -15,7 +15,15 @@ import type { PageResult, Pages } from '../../shell/pages.ts';
 import type { ChatChannels } from '../chat-channels.ts';
 import { listSavedReports, type SavedReport } from '../pages/explorer/saved-reports.ts';
 import { isPeriod, nextDueMs, periods } from './due.ts';
-import { listReaders, listSchedules, maxSchedules, type Schedule, saveSchedule, stopSchedule } from './schedules.ts';
+import {
+  listReaders,
+  listSchedules,
+  makeDue,
+  maxSchedules,
+  type Schedule,
+  saveSchedule,
+  stopSchedule,
+} from './schedules.ts';
 
 type PageDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; mailer: Mailer | null; now: () => number };
 
@@ -34,6 +42,7 @@ export function schedulePages(pages: Pages<PublisherContext>, scope: Scope): voi
   pages.post('/reports/saved/:key/schedules', 'analyst', (context, fields) =>
     failFast(() => addSchedule(scope, context, fields)),
   );
+  pages.post('/reports/saved/schedules/:key/send', 'analyst', (context) => failFast(() => sendNow(scope, context)));
   pages.post('/reports/saved/schedules/:key/stop', 'analyst', (context) =>
     failFast(async () => {
       const { publisher, viewer, path } = context;
@@ -44,6 +53,17 @@ export function schedulePages(pages: Pages<PublisherContext>, scope: Scope): voi
       return { to: path(`/reports/saved/${reportId}`), done: t('reports.scheduleStopped') };
     }),
   );
+}
+
+/** Sends a scheduled report now. The next one is sent at its usual time. */
+async function sendNow({ deps: { pool, now } }: Scope, context: PublisherContext): Promise<PageResult> {
+  const { publisher, viewer, path } = context;
+  const ofUser = hasRole(viewer.user.role, 'manager') ? null : viewer.user.id;
+  const schedule = { publisherId: publisher.id, id: idIn(context), ofUser };
+  const due = await makeDue(pool, schedule, now());
+  if (due === null) throw new AppError('not_found');
+  const to = path(`/reports/saved/${due.reportId}`);
+  return due.isDue ? { to, done: t('reports.sentNow') } : { to, failed: t('reports.sentJustNow') };
 }
 
 const idIn = (context: PublisherContext): number => (/^\d{1,9}$/.test(keyIn(context)) ? Number(keyIn(context)) : 0);
@@ -113,11 +133,17 @@ function scheduleTable(
       ? badge(t('alerts.works'), 'good')
       : badge(t('alerts.failed', { error: wordProblem(readProblem(schedule.error)) }), 'bad'),
     mayStop(schedule)
-      ? actionButton(context, {
+      ? html`
+        ${actionButton(context, {
+          to: path(`/reports/saved/schedules/${schedule.id}/send`),
+          text: t('reports.sendNow'),
+          small: true,
+        })}
+        ${actionButton(context, {
           to: path(`/reports/saved/schedules/${schedule.id}/stop`),
           text: t('reports.stop'),
           small: true,
-        })
+        })}`
       : nothing,
   ]);
   const columns = [

@@ -97,6 +97,31 @@ export async function stopSchedule(
   return rows[0]?.report_id ?? null;
 }
 
+/**
+ * Makes a schedule due now, unless its report was sent less than a minute ago. If `ofUser` is set, only if it belongs to
+ * that user.
+ * @returns the report ID and whether the schedule is due now; null if the schedule does not exist
+ */
+export async function makeDue(
+  executor: Executor,
+  { publisherId, id, ofUser }: { publisherId: number; id: number; ofUser: number | null },
+  nowMs: number,
+): Promise<{ reportId: number; isDue: boolean } | null> {
+  const { rows } = await executor.query<{ reportId: number; isDue: boolean }>(
+    `with schedule as (
+      select id, report_id from report_schedules
+      where publisher_id = $1 and id = $2 and ($3::integer is null or user_id = $3) for update
+    ), due as (
+      update report_schedules s set due_at = $4, next_attempt_at = $4, attempts = 0 from schedule
+      where s.id = schedule.id and (s.sent_at is null or s.sent_at < $4::timestamptz - interval '1 minute')
+      returning s.id
+    )
+    select report_id as "reportId", exists (select from due) as "isDue" from schedule`,
+    [publisherId, id, ofUser, new Date(nowMs)],
+  );
+  return rows[0] ?? null;
+}
+
 /** Message that is due to be sent. */
 export type DueSchedule = {
   id: number;

@@ -101,6 +101,24 @@ test('a report is e-mailed to an analyst each Monday once, by any number of proc
   expect(server.mails).toHaveLength(2);
 });
 
+test('a scheduled report can be sent now, once a minute, and the next one is sent at its usual time', async () => {
+  const [analyst, other] = [await signInAs(t, 'analyst'), await signInAs(t, 'analyst')];
+  const id = await saved(analyst, 'Now');
+  const recipient = { recipient: `user.${analyst.userId}`, period: 'day', hour: '9' };
+  await analyst.post(own(`/reports/saved/${id}/schedules`), recipient);
+  const [schedule] = await rowsOf(id);
+  const sendNow = (user: TestUser) => user.post(own(`/reports/saved/schedules/${schedule.id}/send`));
+  server.mails.length = 0;
+  expect((await sendNow(other)).statusCode).toBe(404);
+  expect((await sendNow(analyst)).statusCode).toBe(303);
+  expect(await send()).toBe(1);
+  expect(server.mails.map(({ to }) => to)).toEqual([[await emailOf(analyst)]]);
+  expect((await rowsOf(id))[0].due_at).toEqual(schedule.due_at);
+  await sendNow(analyst);
+  expect(await send()).toBe(0);
+  await t.pool.query('delete from report_schedules where id = $1', [schedule.id]);
+});
+
 test('a failed e-mail is retried, and the page reports the failure', async () => {
   const analyst = await signInAs(t, 'analyst');
   const id = await saved(analyst, 'Daily');

@@ -94,7 +94,7 @@ export function campaignPages(app: App, services: PageServices): void {
     errorsToForm: ruleErrors,
     sections: campaignSections(services),
     storedFields: [storedField],
-    assets: ['pickers.js', 'preview.js'],
+    assets: ['pickers.js', 'preview.js', 'uplot.css', 'language.js', 'uplot.js', 'charts.js'],
     bulk: [...pauseActions, ...tagActions],
     notice: async (context, view) => {
       const warnings = await warningsOf(context, view);

@@ -6,8 +6,8 @@ import type { ErrorDetail } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { wordProblem } from '../../../platform/problem.ts';
-import { badge, card, notice, table } from '../../../shell/components.ts';
-import { count, countryName, moment, percent } from '../../../shell/format.ts';
+import { badge, card, descriptionList, notice } from '../../../shell/components.ts';
+import { count, countryName, moment, percent, roughPercent } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import { conditionText } from '../../condition-text.ts';
 import { checkTargeting, type SessionExample, type TargetingCheck } from '../../targeting/check.ts';
@@ -69,7 +69,7 @@ async function estimate(
     <meter min="0" max="1" value="${share}" aria-label="${t('campaigns.eligibleShare')}"></meter>
     ${check.matching === 0 && noneEligible()}`;
   const hint = html`<p class="hint">${t(check.isSampled ? 'campaigns.reachHintSample' : 'campaigns.reachHint')}</p>`;
-  const details = html`${remarks(check, rules, nowMs)}${effectTable(check, rules)}${hint}${exampleList(publisher, check, rules)}`;
+  const details = html`${remarks(check, rules, nowMs)}${effectList(check, rules)}${hint}${exampleList(publisher, check, rules)}`;
   return { content, details };
 }
 
@@ -93,21 +93,15 @@ function remarks({ unseen }: TargetingCheck, rules: CampaignRules, nowMs: number
 }
 
 /** Renders how many sessions each condition excludes, and how many would match without it. */
-function effectTable({ sessions, conditions }: TargetingCheck, rules: CampaignRules): Html {
+function effectList({ sessions, conditions }: TargetingCheck, rules: CampaignRules): Html {
   if (conditions.length === 0) return nothing;
-  const columns = [
-    { text: t('campaigns.condition') },
-    { text: t('campaigns.excludes'), numeric: true },
-    { text: t('campaigns.onlyThis'), numeric: true, hint: t('campaigns.onlyThisHint') },
-  ];
-  const rows = conditions.map((condition) => [
-    conditionText(condition, rules),
-    html`<span title="${count(condition.excluded)}">${percent(condition.excluded / sessions)}</span>`,
-    html`<span title="${count(condition.only)}">${percent(condition.only / sessions)}</span>`,
-  ]);
-  return html`
-    ${table(t('campaigns.excludedSessions'), columns, rows)}
-    <p class="hint">${t('campaigns.onlyThisHint')}</p>`;
+  const items = conditions.map((condition): [string, Html] => {
+    const { excluded, only } = condition;
+    const values = { share: roughPercent(excluded / sessions), only: roughPercent(only / sessions) };
+    const title = t('campaigns.excludedCounts', { excluded: count(excluded), only: count(only) });
+    return [conditionText(condition, rules), html`<span title="${title}">${t('campaigns.excludes', values)}</span>`];
+  });
+  return html`<h3>${t('campaigns.excludedSessions')}</h3>${descriptionList(items)}`;
 }
 
 /** Renders recent sessions with the conditions that they miss. */
