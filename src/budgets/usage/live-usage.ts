@@ -34,9 +34,9 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
 
   /** Loads the usage of campaign totals that were added to the caps, such as those of another publisher. */
   async function loadMissing(activeCaps: ActiveCaps): Promise<void> {
-    const missing = activeCaps.totals.filter((total) => !loaded.has(keyOf(total)));
+    const missing = activeCaps.totals.filter(({ key }) => !loaded.has(key));
     for (const used of await loadUsage(pool, periodsOf(missing, now()))) table.set(used);
-    for (const total of missing) loaded.add(keyOf(total));
+    for (const { key } of missing) loaded.add(key);
   }
 
   /** Active caps whose campaign totals are all in the usage table. Usually those of the latest catalogue. */
