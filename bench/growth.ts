@@ -165,13 +165,13 @@ async function measureUsers(stage: Stage, count: number): Promise<number[]> {
   const diskMb = (await databaseMb(stage)) - startMb;
   await stage.pool.query('vacuum analyze user_history');
   return withServer(stage, {}, async (server) => {
-    const known: number[] = [];
-    const fresh: number[] = [];
+    const knownTimes: number[] = [];
+    const newTimes: number[] = [];
     for (let call = 0; call < 300; call += 1) {
-      known.push(await fetchMs(server, 1, knownUser((call * 7919) % count)));
-      fresh.push(await fetchMs(server, 1, `new-${call}`));
+      knownTimes.push(await fetchMs(server, 1, knownUser((call * 7919) % count)));
+      newTimes.push(await fetchMs(server, 1, `new-${call}`));
     }
-    return [median(known), median(fresh), diskMb];
+    return [median(knownTimes), median(newTimes), diskMb];
   });
 }
 
@@ -287,9 +287,9 @@ async function measureDimension({ name, exponents, costs, measure }: Dimension):
   });
 }
 
-const chosen = dimensions.filter(({ name }) => name.startsWith(only));
+const selection = dimensions.filter(({ name }) => name.startsWith(only));
 const results: string[][] = [];
-for (const dimension of chosen) results.push(...(await measureDimension(dimension)));
+for (const dimension of selection) results.push(...(await measureDimension(dimension)));
 await writeTable(
   only === '' ? 'growth' : null,
   ['Data', 'Cost', 'Sizes', 'Figures', 'Growth of the last tenfold', ''],
