@@ -4,6 +4,7 @@ import { request } from 'undici';
 import { createUserKeys } from '../src/platform/security/user-key.ts';
 import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
+import { type Costs, costOfEach, createCosts } from './costs.ts';
 import { fetchBody } from './fetch.ts';
 import { type LoadResult, postRequest, runLoad } from './load.ts';
 import { writeTable } from './report.ts';
@@ -95,17 +96,26 @@ const load = (port: number, key: string): Promise<LoadResult> => {
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
 /** Compares both publishers in alternating rounds, so that other load on the machine affects both equally. */
-async function compare(port: number): Promise<[string, string, string][]> {
-  const perS: Record<keyof typeof keys, number[]> = { without: [], with: [] };
+async function compare(port: number, readCosts: () => Promise<Costs>): Promise<[string, string, string][]> {
+  const loads: Record<keyof typeof keys, (LoadResult & { costs: Costs })[]> = { without: [], with: [] };
   for (let round = 0; round < rounds; round++)
-    for (const which of ['without', 'with'] as const) perS[which].push((await load(port, keys[which])).perS);
-  const [without, withAll] = [median(perS.without), median(perS.with)];
+    for (const which of ['without', 'with'] as const) {
+      const before = await readCosts();
+      const measured = await load(port, keys[which]);
+      loads[which].push({ ...measured, costs: costOfEach(before, await readCosts(), measured.requests) });
+    }
+  const rowOf = (what: string, measured: (typeof loads)['with']): [string, string] => {
+    const medianOf = (pick: (result: (typeof measured)[number]) => number): string =>
+      median(measured.map(pick)).toFixed(0);
+    const [server, database] = [medianOf(({ costs }) => costs.serverUs), medianOf(({ costs }) => costs.databaseUs)];
+    return [what, `${medianOf(({ perS }) => perS)} /s, CPU time ${server} µs server + ${database} µs PostgreSQL`];
+  };
+  const [without, withAll] = [loads.without, loads.with].map((results) => median(results.map(({ perS }) => perS)));
   return [
-    ['fetches without audiences and attributes', `${without.toFixed(0)} /s`, ''],
+    [...rowOf('fetches without audiences and attributes', loads.without), ''],
     [
-      `with ${conditions} conditions on attributes and ${audiencesInRules} audiences`,
-      `${withAll.toFixed(0)} /s`,
-      ratio(withAll, without),
+      ...rowOf(`with ${conditions} conditions on attributes and ${audiencesInRules} audiences`, loads.with),
+      ratio(withAll as number, without as number),
     ],
   ];
 }
@@ -197,11 +207,14 @@ async function ask(stage: Stage): Promise<void> {
     };
     const port = Number(new URL(server.url).port);
     await load(port, keys.with);
-    const rows = [...(await compare(port)), ...(await importRowsOf(stage, { url: server.url, port, memory }))];
+    const readCosts = createCosts(stage, server.child.pid as number);
+    const rows = await compare(port, readCosts);
+    if (importRows > 0) rows.push(...(await importRowsOf(stage, { url: server.url, port, memory })));
     const sizes =
       `\n${users} users with ${conditions} attributes and ${memberships} memberships each; ` +
       `medians of ${rounds} rounds.`;
-    await writeTable('audiences', ['What', 'Measured', 'Comparison'], rows, sizes);
+    const isFull = users === 1_000_000 && importRows === 10_000_000;
+    await writeTable(isFull ? 'audiences' : null, ['What', 'Measured', 'Comparison'], rows, sizes);
   } finally {
     await server.stop();
   }
