@@ -1,4 +1,5 @@
 import type { UserKeys } from '../platform/security/user-key.ts';
+
 /** Parses the lower-case SHA-256 of an e-mail address. Returns null if the text is not such a hash. */
 export const emailHashOf = (text: string): string | null => {
   const hash = text.trim().toLowerCase();
@@ -10,7 +11,10 @@ export const emailHashOf = (text: string): string | null => {
  * `pub_user_id`.
  */
 export const emailKeys = (userKeys: { allOf: UserKeys['allOf'] }, publisherId: number, emailHash: string): string[] =>
-  userKeys.allOf(publisherId, `email_sha256\0${emailHash}`);
+  userKeys.allOf(publisherId, emailIdentifier(emailHash));
+
+/** Returns the identifier from which the keys of a user with an e-mail address hash are derived. */
+export const emailIdentifier = (emailHash: string): string => `email_sha256\0${emailHash}`;
 
 /** Keys under which a publisher may have stored a user's data. */
 export type ProfileKeys = {

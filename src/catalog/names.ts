@@ -11,8 +11,9 @@ export const maxAttributeLength = 512;
  */
 export function isPii(id: string): boolean {
   if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(id)) return true;
+  if (!/^[+\d\s()[\]-]+$/.test(id) || !/\D/.test(id)) return false;
   const digits = id.replace(/\D/g, '').length;
-  return /^[+\d\s()[\]-]+$/.test(id) && /\D/.test(id) && digits >= 7 && digits <= 15;
+  return digits >= 7 && digits <= 15;
 }
 
 /**

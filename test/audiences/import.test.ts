@@ -2,12 +2,17 @@ import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { addMembers } from '../../src/audiences/members/members.ts';
+import { createUserKeys, type UserKeys } from '../../src/platform/security/user-key.ts';
 import { type Caller, createManagementModules, type ManagementModules } from '../catalog/resources/support.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 let t: ManagementModules;
 let me: Caller;
+let userKeys: UserKeys;
 beforeAll(async () => {
   t = await createManagementModules(['audiences', 'catalog-admin']);
+  userKeys = createUserKeys(t.deps.config.userPepper);
 });
 afterAll(() => t?.close());
 beforeEach(async () => {
@@ -80,6 +85,54 @@ test('adds nobody from an unreadable or truncated file, which can be sent again'
   broken.destroy();
   expect(await size()).toBe(0);
   expect(await imported(lines(1000, (index) => `u${index}`))).toMatchObject({ added: 1000 });
+});
+
+test('an import into an empty list and members added at the same time are both counted once', async () => {
+  const client = await t.pool.connect();
+  try {
+    const { rows } = await client.query<{ id: number }>(
+      "select id from audiences where publisher_id = $1 and key = 'list'",
+      [me.publisherId],
+    );
+    const id = rows[0]?.id as number;
+    await client.query('begin');
+    await addMembers(client, id, [userKeys.of(me.publisherId, 'u7')], null);
+    const importing = imported(lines(1000, (index) => `u${index}`));
+    await expect.poll(() => waitingImports(), { timeout: timeLimit(10_000) }).toBe(1);
+    await client.query('commit');
+    expect(await importing).toMatchObject({ state: 'done', added: 999 });
+    expect(await size()).toBe(1000);
+  } finally {
+    client.release();
+  }
+});
+
+/** Returns the number of imports that wait for another transaction. */
+async function waitingImports(): Promise<number> {
+  const { rows } = await t.pool.query(
+    "select from pg_stat_activity where application_name = 'perkwire-import' and wait_event_type = 'Lock'",
+  );
+  return rows.length;
+}
+
+test('a repeated import writes only the members whose expiry changes', async () => {
+  const until = new Date(t.deps.now() + 3_600_000).toISOString();
+  const written = async (): Promise<string[]> => {
+    const { rows } = await t.pool.query<{ version: string }>(
+      `select concat(m.ctid, m.xmax) as version from audience_members m join audiences a on a.id = m.audience_id
+      where a.publisher_id = $1 order by m.user_key`,
+      [me.publisherId],
+    );
+    return rows.map(({ version }) => version);
+  };
+  expect(await imported('id\nu1\nu2\nu3')).toMatchObject({ added: 3 });
+  const before = await written();
+  expect(await imported('id,expires_at\nu1,\nu2,\nu3,\nu4,')).toMatchObject({ added: 1 });
+  expect(await written()).toEqual(expect.arrayContaining(before));
+  expect(await imported(`id,expires_at\nu1,\nu2,${until}\nu2,`)).toMatchObject({ added: 0, duplicates: 1 });
+  expect(await imported(`id,expires_at\nu2,${until}`)).toMatchObject({ added: 0 });
+  expect((await written()).filter((version) => before.includes(version))).toHaveLength(2);
+  expect(await size()).toBe(4);
 });
 
 test('rejects other content types and other publishers', async () => {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import { timestamps, uuids } from '../../platform/db/binary-array.ts';
+import { packedUuids, timestamps } from '../../platform/db/binary-array.ts';
 import { createPool, type Executor } from '../../platform/db/pool.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { FileRow } from '../../platform/files/open.ts';
 import type { Problem } from '../../platform/problem.ts';
-import { changeSizes } from '../members/members.ts';
-import type { MemberRow } from './member-rows.ts';
+import { addStaged } from './add.ts';
+import type { MemberBatch, MemberReader } from './member-rows.ts';
 
 /** Number of rows staged per statement. */
 const batchRows = 20_000;
@@ -36,7 +36,7 @@ type Loading = {
   url: ServerUrl;
   audienceId: number;
   batches: AsyncIterable<FileRow[]>;
-  readRow: (row: FileRow) => MemberRow | null;
+  reader: MemberReader;
   /** Called after all rows have been read. Throws if the rows must not be added. */
   checkRows: () => void;
   /** Called after each progress update. */
@@ -50,7 +50,7 @@ type Loading = {
  * @returns number of new members
  */
 export async function loadMembers(loading: Loading): Promise<number> {
-  const { url, audienceId, batches, readRow, checkRows, report } = loading;
+  const { url, audienceId, batches, reader, checkRows, report } = loading;
   const settings = { work_mem: '256MB', idle_in_transaction_session_timeout: '60000' };
   const options = { size: 1, applicationName: 'perkwire-import', queryTimeoutMs: addTimeoutMs, onError: () => {} };
   const pool = createPool({ url, settings, ...options });
@@ -58,11 +58,11 @@ export async function loadMembers(loading: Loading): Promise<number> {
     const client = await pool.connect();
     try {
       await client.query('create temp table staged (user_key uuid not null, expires_at timestamptz)');
-      const count = await stage(client, { batches, readRow, report });
+      const count = await stage(client, { batches, reader, report });
       checkRows();
       if (count === 0) return 0;
       await report('adding');
-      return await addStaged(client, audienceId);
+      return await addStaged(client, audienceId, () => report('adding'));
     } finally {
       client.release(true);
     }
@@ -71,60 +71,47 @@ export async function loadMembers(loading: Loading): Promise<number> {
   }
 }
 
-async function addStaged(client: Executor, audienceId: number): Promise<number> {
-  await client.query('begin');
-  const added = await add(client, audienceId);
-  await changeSizes(client, new Map([[audienceId, added]]));
-  await client.query('commit');
-  return added;
-}
+type Checking = Pick<Loading, 'batches' | 'reader'>;
 
 /** Reads all rows without storing them, for a dry run. */
-export async function checkMembers({
-  batches,
-  readRow,
-}: {
-  batches: AsyncIterable<FileRow[]>;
-  readRow: (row: FileRow) => MemberRow | null;
-}): Promise<void> {
+export async function checkMembers({ batches, reader }: Checking): Promise<void> {
   let rows = 0;
   for await (const batch of batches)
     for (const row of batch) {
       rows += 1;
       if (rows % rowsPerTurn === 0) await yieldCpu();
-      readRow(row);
+      reader.add(row);
+      if (reader.count() >= batchRows) reader.take();
     }
 }
 
-type Staging = { batches: Loading['batches']; readRow: Loading['readRow']; report: Loading['report'] };
+type Staging = Pick<Loading, 'batches' | 'reader' | 'report'>;
 
 /**
  * Stages the rows in the temporary table.
  * @returns number of staged rows
  */
-async function stage(executor: Executor, { batches, readRow, report }: Staging): Promise<number> {
+async function stage(executor: Executor, { batches, reader, report }: Staging): Promise<number> {
   let [rows, count] = [0, 0];
-  let batch: MemberRow[] = [];
   /** Statement in progress. The next rows are read while it runs. */
   let staging: Promise<unknown> = Promise.resolve();
-  for await (const records of batches) {
-    for (const record of records) {
+  for await (const batch of batches) {
+    for (const row of batch) {
       rows += 1;
       if (rows % rowsPerTurn === 0) await yieldCpu();
-      const row = readRow(record);
-      if (row !== null) batch.push(row);
+      reader.add(row);
     }
-    if (batch.length < batchRows) continue;
+    if (reader.count() < batchRows) continue;
     await staging;
-    staging = stageBatch(executor, batch);
+    count += reader.count();
+    staging = stageBatch(executor, reader.take());
     staging.catch(() => {}); // the next iteration reports the error
-    count += batch.length;
-    batch = [];
     await report('reading');
   }
   await staging;
-  await stageBatch(executor, batch);
-  return count + batch.length;
+  count += reader.count();
+  await stageBatch(executor, reader.take());
+  return count;
 }
 
 async function yieldCpu(): Promise<void> {
@@ -134,29 +121,9 @@ async function yieldCpu(): Promise<void> {
   if (tookMs > busyMs) await sleep(Math.min(20, pausePerTurn * tookMs));
 }
 
-const stageBatch = (executor: Executor, batch: readonly MemberRow[]) =>
+const stageBatch = (executor: Executor, { keys, expiryMs }: MemberBatch) =>
   executor.query({
     name: 'stage_members',
     text: 'insert into staged select * from unnest($1::uuid[], $2::timestamptz[])',
-    values: [uuids(batch, ({ userKey }) => userKey), timestamps(batch, ({ expiresAtMs }) => expiresAtMs)],
+    values: [packedUuids(keys), timestamps(expiryMs, (endMs) => endMs)],
   });
-
-/*
- * Rows are written in key order, as in all other statements. If a user has several rows, the latest expiry time is
- * used.
- */
-const addSql = `
-with added as (
-  insert into audience_members as known (user_key, audience_id, expires_at)
-  select user_key, $1::integer, nullif(max(coalesce(expires_at, 'infinity')), 'infinity')
-  from staged group by user_key order by user_key
-  on conflict (user_key, audience_id) do update set expires_at = excluded.expires_at
-    where known.expires_at is distinct from excluded.expires_at
-  returning xmax = 0 as is_new
-)
-select count(*) filter (where is_new)::float8 as count from added`;
-
-async function add(executor: Executor, audienceId: number): Promise<number> {
-  const { rows } = await executor.query<{ count: number }>(addSql, [audienceId]);
-  return rows[0]?.count ?? 0;
-}

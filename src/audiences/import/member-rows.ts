@@ -2,15 +2,19 @@ import type { FileCounter } from '../../platform/files/counter.ts';
 import type { Layout } from '../../platform/files/layout.ts';
 import type { FileFormat } from '../../platform/files/names.ts';
 import type { FileRow } from '../../platform/files/open.ts';
+import { createValueSet } from '../../platform/files/value-set.ts';
 import { cleanValue, shownValue } from '../../platform/files/values.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
-import { emailHashOf, emailKeys } from '../profile-keys.ts';
+import { emailHashOf, emailIdentifier } from '../profile-keys.ts';
 import { refusalOfId } from '../user-ids.ts';
 
-/** Member parsed from a file row. */
-export type MemberRow = { userKey: string; expiresAtMs: number | null };
+/** Member parsed from a file row. The user key is derived from `identifier`. */
+type MemberRow = { identifier: string; expiresAtMs: number | null };
+
+/** Members to store: their user keys, 16 bytes each, and their expiry times in epoch milliseconds. */
+export type MemberBatch = { keys: Buffer; expiryMs: readonly (number | null)[] };
 
 type Role = 'id' | 'sha256_email' | 'expires_at';
 
@@ -31,11 +35,51 @@ export const memberFile: FileFormat<Role> = {
 
 type Reading = { layout: Layout; counter: FileCounter; userKeys: UserKeys; publisherId: number; nowMs: number };
 
+/** Reads the members of a file row by row, and collects them in batches. */
+export type MemberReader = {
+  /** Reads a row. The counter records why a row contains no valid user. */
+  add: (row: FileRow) => void;
+  /** Returns the number of members since the last call of `take`. */
+  count: () => number;
+  /** Returns the members since the last call. */
+  take: () => MemberBatch;
+};
+
+/** Number of members for which a batch initially has space. */
+const initialMembers = 1024;
+
+/** Creates a reader that counts rows and duplicate users. */
+export function createMemberReader(reading: Reading): MemberReader {
+  const { counter, userKeys, publisherId } = reading;
+  const read = createRowReader(reading);
+  const users = createValueSet();
+  let keys: Buffer = Buffer.alloc(16 * initialMembers);
+  let expiryMs: (number | null)[] = [];
+  return {
+    add: (row) => {
+      const member = read(row);
+      if (member === null) return;
+      const at = 16 * expiryMs.length;
+      if (at === keys.length) keys = Buffer.concat([keys], 2 * at);
+      userKeys.write(publisherId, member.identifier, keys, at);
+      expiryMs.push(member.expiresAtMs);
+      if (!users.add(keys, at, at + 16)) counter.addDuplicate();
+    },
+    count: () => expiryMs.length,
+    take: () => {
+      const batch = { keys: keys.subarray(0, 16 * expiryMs.length), expiryMs };
+      keys = Buffer.alloc(keys.length);
+      expiryMs = [];
+      return batch;
+    },
+  };
+}
+
 /**
- * Creates a reader that converts file rows to members and counts the rows.
+ * Creates a function that converts a file row to a member and counts it.
  * @returns null for a row without a user; the counter records the reason
  */
-export function createMemberReader({ layout, counter, userKeys, publisherId, nowMs }: Reading) {
+function createRowReader({ layout, counter, nowMs }: Reading) {
   const { columns } = layout;
   const userAt = columns.findIndex(({ role }) => role === 'id' || role === 'sha256_email');
   const endAt = columns.findIndex(({ role }) => role === 'expires_at');
@@ -52,11 +96,11 @@ export function createMemberReader({ layout, counter, userKeys, publisherId, now
     if (isHash) {
       const hash = emailHashOf(user.value);
       if (hash === null) return { problem: problem('hexDigits') };
-      return { userKey: emailKeys(userKeys, publisherId, hash)[0] as string, expiresAtMs };
+      return { identifier: emailIdentifier(hash), expiresAtMs };
     }
     const { id, refusal } = refusalOfId(user.value);
     if (refusal !== null) return { problem: problem('idProblem', { problem: refusal.message }) };
-    return { userKey: userKeys.of(publisherId, id), expiresAtMs };
+    return { identifier: id, expiresAtMs };
   }
 
   return (row: FileRow): MemberRow | null => {

@@ -11,12 +11,11 @@ import { AppError } from '../../platform/errors.ts';
 import { createFileCounter, type DryRunView, type FileWarning } from '../../platform/files/counter.ts';
 import { type DelimitedFile, openDelimitedFile } from '../../platform/files/open.ts';
 import type { FileOptions } from '../../platform/files/query.ts';
-import { createValueSet } from '../../platform/files/value-set.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { type Import, noteImport, startImport } from './imports.ts';
 import { checkMembers, type ImportProgress, loadMembers } from './load.ts';
-import { createMemberReader, type MemberRow, memberFile } from './member-rows.ts';
+import { createMemberReader, memberFile } from './member-rows.ts';
 
 /** Maximum file size in bytes, enough for 10 million hashes. */
 export const maxImportBytes = 1024 ** 3;
@@ -68,22 +67,15 @@ async function* limited(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, v
   }
 }
 
-/** Creates a row reader that counts rows and duplicate users. */
 function createReader(deps: ImportDeps, { publisherId }: Target, { layout }: DelimitedFile, nowMs: number) {
   const counter = createFileCounter(layout);
-  const read = createMemberReader({ layout, counter, userKeys: deps.userKeys, publisherId, nowMs });
-  const users = createValueSet();
-  const readRow = (...args: Parameters<typeof read>): MemberRow | null => {
-    const member = read(...args);
-    if (member !== null && !users.addText(member.userKey)) counter.addDuplicate();
-    return member;
-  };
-  return { counter, readRow };
+  const reader = createMemberReader({ layout, counter, userKeys: deps.userKeys, publisherId, nowMs });
+  return { counter, reader };
 }
 
 async function checkFile(deps: ImportDeps, target: Target, file: DelimitedFile): Promise<DryRunView> {
-  const { counter, readRow } = createReader(deps, target, file, deps.now());
-  await checkMembers({ batches: file.batches, readRow });
+  const { counter, reader } = createReader(deps, target, file, deps.now());
+  await checkMembers({ batches: file.batches, reader });
   return counter.view();
 }
 
@@ -97,7 +89,7 @@ async function importFile(
   const { audienceId } = target;
   const startedMs = now();
   const id = newUuid7(startedMs);
-  const { counter, readRow } = createReader(deps, target, file, startedMs);
+  const { counter, reader } = createReader(deps, target, file, startedMs);
   const progress: ImportProgress = { state: 'reading', rows: 0, bad: 0, added: 0, errors: [] };
   await startImport(pool, id, audienceId, startedMs);
   const report = (state: ImportProgress['state']): Promise<void> => {
@@ -106,7 +98,7 @@ async function importFile(
   };
   const checkRows = (): void => counter.requireFewBad(isPartial);
   try {
-    progress.added = await loadMembers({ url, audienceId, batches: file.batches, readRow, checkRows, report });
+    progress.added = await loadMembers({ url, audienceId, batches: file.batches, reader, checkRows, report });
     await report('done');
   } catch (err) {
     await report('failed');

@@ -63,6 +63,19 @@ export const smallints = arrayOf<number>(21, 2, (bytes, value, at) => bytes.writ
 export const integers = arrayOf<number>(23, 4, (bytes, value, at) => bytes.writeInt32BE(value, at));
 export const bigints = arrayOf<number>(20, 8, writeInt64);
 export const uuids = arrayOf<string>(2950, 16, (bytes, value, at) => writeUuid(value, bytes, at));
+
+/** Encodes UUIDs that are stored one after another, with 16 bytes each. */
+export function packedUuids(keys: Buffer): Buffer {
+  const count = keys.length / 16;
+  const bytes = Buffer.allocUnsafe(headLength + count * 20);
+  for (let index = 0; index < count; index += 1) {
+    const at = bytes.writeInt32BE(16, headLength + index * 20);
+    keys.copy(bytes, at, index * 16, index * 16 + 16);
+  }
+  writeHead(bytes, { oid: 2950, count, hasNull: false });
+  return bytes;
+}
+
 /** Encodes times in epoch milliseconds as PostgreSQL dates, in UTC. */
 export const dates = arrayOf<number>(1082, 4, (bytes, ms, at) =>
   bytes.writeInt32BE(Math.floor((ms - epochMs) / dayMs), at),

@@ -27,7 +27,7 @@ const optionsOf = ({ separator, isStrict }: Parsing) => ({
 
 /**
  * Parses UTF-8 chunks into records, one chunk at a time. Blank records are skipped. Memory usage is bounded by the
- * longest record.
+ * longest record. Lines before the first quote are split without the CSV parser, which takes a tenth of the time.
  * @param firstLine number of the line at which the first chunk starts
  * @throws AppError invalid_request with the line number of a misplaced or unclosed quote, or of an oversized record
  */
@@ -42,45 +42,82 @@ export async function* parseRecords(
   let blankLines = 0;
   /** Number of bytes read since the end of the last record. */
   let openBytes = 0;
-  const take = (): FileRecord[] => {
+  const addTo = (records: FileRecord[], cells: string[], lines: number): void => {
+    openBytes = 0;
+    if (cells.length > maxFields) refuseAt(line, problem('rowTooManyFields', { fields: maxFields }));
+    if (isBlank(cells)) blankLines += 1;
+    else records.push({ line, lines, cells });
+    line += lines;
+  };
+  const take = (plainRows: string[][]): FileRecord[] => {
     const records: FileRecord[] = [];
-    for (let cells = parser.read() as string[] | null; cells !== null; cells = parser.read() as string[] | null) {
-      openBytes = 0;
-      if (cells.length > maxFields) refuseAt(line, problem('rowTooManyFields', { fields: maxFields }));
-      const lines = linesOf(cells);
-      if (isBlank(cells)) blankLines += 1;
-      else records.push({ line, lines, cells });
-      line += lines;
-    }
+    for (const cells of plainRows) addTo(records, cells, 1);
+    for (let cells = parser.read() as string[] | null; cells !== null; cells = parser.read() as string[] | null)
+      addTo(records, cells, linesOf(cells));
     if (blankLines > maxBlankLines) refuseAt(line, problem('blankLines', { max: maxBlankLines }));
     return records;
   };
   const settle = (run: (done: (err?: Error | null) => void) => void): Promise<void> =>
     new Promise((resolve, reject) => run((err) => (err == null ? resolve() : reject(err))));
+  const splitter = createPlainSplitter(parsing);
   try {
     for await (const slice of slices) {
       if (slice.length === 0) continue;
       openBytes += slice.length;
-      const written = settle((done) => parser.write(slice, done));
-      const records = take();
-      await written;
-      yield [...records, ...take()];
+      const { rows, rest } = splitter.split(slice);
+      if (rest === null) yield take(rows);
+      else {
+        const written = settle((done) => parser.write(rest, done));
+        const records = take([]);
+        await written;
+        yield [...records, ...take([])];
+      }
       if (openBytes > maxRecordBytes) refuseAt(line, problem('rowLong', { max: maxRecordBytes / 1024 }));
     }
-    parser.end();
-    const rest: FileRecord[] = [];
-    for await (const cells of parser as AsyncIterable<string[]>) {
-      if (cells.length > maxFields) refuseAt(line, problem('rowTooManyFields', { fields: maxFields }));
-      const lines = linesOf(cells);
-      if (!isBlank(cells)) rest.push({ line, lines, cells });
-      line += lines;
-    }
-    yield rest;
+    parser.end(splitter.openLine());
+    const records: FileRecord[] = [];
+    for await (const cells of parser as AsyncIterable<string[]>) addTo(records, cells, linesOf(cells));
+    yield records;
   } catch (err) {
     throw misread(err, line);
   } finally {
     parser.destroy();
   }
+}
+
+type PlainRows = { rows: string[][]; rest: null } | { rows: null; rest: Buffer };
+
+/**
+ * Creates a splitter for lines without quotes. From the first quote on, `split` returns the bytes for the CSV parser as
+ * `rest`, starting at the beginning of a line. The same applies to files that are parsed strictly, and to files whose
+ * lines end with CR only.
+ */
+function createPlainSplitter({ separator, isStrict }: Parsing) {
+  const [only, ...others] = separator;
+  const separatorPattern = others.length === 0 && only !== undefined ? only : new RegExp(`[${separator.join('')}]`);
+  let isPlain = !isStrict;
+  let openLine: Buffer = Buffer.alloc(0);
+
+  function splitText(text: string): string[][] {
+    const lines = text.split(text.includes('\r') ? /\r\n|\n|\r/ : '\n');
+    lines.pop(); // the text ends with a line break
+    const isSplit =
+      typeof separatorPattern === 'string' ? text.includes(separatorPattern) : separatorPattern.test(text);
+    return lines.map(isSplit ? (line) => line.split(separatorPattern) : (line) => [line]);
+  }
+
+  return {
+    split: (slice: Buffer): PlainRows => {
+      if (!isPlain) return { rows: null, rest: slice };
+      const bytes = openLine.length === 0 ? slice : Buffer.concat([openLine, slice]);
+      const end = bytes.lastIndexOf('\n') + 1;
+      isPlain = !bytes.includes('"') && (end > 0 || !bytes.includes('\r'));
+      openLine = isPlain ? bytes.subarray(end) : Buffer.alloc(0);
+      return isPlain ? { rows: splitText(bytes.toString('utf8', 0, end)), rest: null } : { rows: null, rest: bytes };
+    },
+    /** Returns the bytes after the last line break that were not passed to the CSV parser. */
+    openLine: () => openLine,
+  };
 }
 
 /** Parses the first records of a sample, which may be cut off in the middle of a record. Stops at the first error. */

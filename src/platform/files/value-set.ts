@@ -7,11 +7,6 @@ export type ValueSet = {
    * @returns whether the value is new
    */
   add: (bytes: Uint8Array, start: number, end: number) => boolean;
-  /**
-   * Adds a value given as text.
-   * @returns whether the value is new
-   */
-  addText: (text: string) => boolean;
   /** Returns the number of distinct values. */
   size: () => number;
 };
@@ -34,12 +29,8 @@ export function createValueSet(): ValueSet {
   const puts = Array.from({ length: parts }, createPart);
   let count = 0;
 
-  const set: ValueSet = {
+  return {
     size: () => count,
-    addText: (text) => {
-      const bytes = Buffer.from(text);
-      return set.add(bytes, 0, bytes.length);
-    },
     add: (bytes, start, end) => {
       let a = seeds[0] ^ (end - start);
       let b = seeds[1];
@@ -58,7 +49,6 @@ export function createValueSet(): ValueSet {
       return isNew;
     },
   };
-  return set;
 }
 
 /**

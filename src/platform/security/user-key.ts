@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto';
 import { readUuid } from '../lib/uuid7.ts';
 import { StartupError } from '../startup-error.ts';
-import { createMac } from './tracking-token.ts';
+import { createMac, macLength } from './tracking-token.ts';
 
 /** Converts an end user's identifier to a user key. Activity data stores identifiers only in this form. */
 export type UserKeys = {
   /** Returns the user key of an identifier: a keyed hash in UUID format that differs for each publisher. */
   of: (publisherId: number, identifier: string) => string;
+  /** Writes the user key of an identifier to `bytes`, as 16 bytes at `offset`. For large numbers of users. */
+  write: (publisherId: number, identifier: string, bytes: Buffer, offset: number) => void;
   /** Returns the user keys that the same identifier had under earlier peppers (rotation). The list is usually empty. */
   earlierOf: (publisherId: number, identifier: string) => string[];
   /** Returns all user keys of an identifier, the current one first. */
@@ -38,23 +40,33 @@ export function createUserKeys(pepper: string, earlier: readonly string[] = []):
   const earlierMarks = earlier.map(pepperMark);
   if (new Set([pepperMark(pepper), ...earlierMarks]).size !== hashes.length)
     throw new StartupError('USER_PEPPER: two of its secrets cannot be told apart. Make another new one.');
-  const [present, ...others] = hashes as [KeyOf, ...KeyOf[]];
+  const [present, ...others] = hashes as [UserHash, ...UserHash[]];
   const earlierOf: UserKeys['earlierOf'] = (publisherId, identifier) =>
-    others.map((keyOf) => keyOf(publisherId, identifier));
+    others.map(({ of }) => of(publisherId, identifier));
   return {
-    of: present,
+    ...present,
     earlierOf,
-    allOf: (publisherId, identifier) => [present(publisherId, identifier), ...earlierOf(publisherId, identifier)],
+    allOf: (publisherId, identifier) => [present.of(publisherId, identifier), ...earlierOf(publisherId, identifier)],
     isEarlier: (userKey) => earlierMarks.includes(userKey.slice(0, 2 * markLength)),
     isRotating: earlier.length > 0,
   };
 }
 
-type KeyOf = UserKeys['of'];
+type UserHash = Pick<UserKeys, 'of' | 'write'>;
 
-function createHash(pepper: string): KeyOf {
+function createHash(pepper: string): UserHash {
   const mac = createMac(Buffer.from(pepper));
-  const mark = Buffer.from(pepperMark(pepper), 'hex').toString('latin1');
-  return (publisherId, identifier) =>
-    readUuid(Buffer.from(`${mark}${mac(Buffer.from(`${publisherId}\0${identifier}`)).slice(markLength)}`, 'latin1'), 0);
+  const mark = Buffer.from(pepperMark(pepper), 'hex');
+  const key = Buffer.alloc(macLength);
+  const write: UserHash['write'] = (publisherId, identifier, bytes, offset) => {
+    bytes.write(mac(Buffer.from(`${publisherId}\0${identifier}`)), offset, 'latin1');
+    bytes.set(mark, offset);
+  };
+  return {
+    of: (publisherId, identifier) => {
+      write(publisherId, identifier, key, 0);
+      return readUuid(key, 0);
+    },
+    write,
+  };
 }

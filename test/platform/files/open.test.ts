@@ -1,8 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../../src/platform/errors.ts';
 import type { LayoutOptions } from '../../../src/platform/files/layout.ts';
 import type { FileFormat } from '../../../src/platform/files/names.ts';
 import { openDelimitedFile } from '../../../src/platform/files/open.ts';
+import { type FileRecord, parseRecords, type Separator, separators } from '../../../src/platform/files/parse.ts';
 import type { Problem } from '../../../src/platform/problem.ts';
 
 const list: FileFormat<'id' | 'hash' | 'ends'> = {
@@ -199,6 +201,31 @@ describe('the header', () => {
   test('a repeated header is not counted as a row', async () => {
     expect((await read('id,n\n1,2\nid,n\n3,4')).problems).toEqual([null, 'The row repeats the header.', null]);
   });
+});
+
+async function parsed(text: string, separator: readonly Separator[], chunkBytes: number): Promise<FileRecord[]> {
+  const bytes = Buffer.from(text);
+  async function* chunks(): AsyncGenerator<Buffer> {
+    for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
+  }
+  const records: FileRecord[] = [];
+  for await (const batch of parseRecords(chunks(), { separator, isStrict: false })) records.push(...batch);
+  return records;
+}
+
+test('lines are read alike before and after the first quote, wherever the chunks end', () => {
+  const parts = fc.array(fc.constantFrom('a', 'ü', ' ', ',', ';', '\n', '\r\n', '\n\n', '\r', '\0'), {
+    maxLength: 200,
+  });
+  const separator = fc.constantFrom<readonly Separator[]>(separators, [','], [';']);
+  return fc.assert(
+    fc.asyncProperty(parts, separator, fc.integer({ min: 1, max: 40 }), async (texts, either, chunkBytes) => {
+      const text = texts.join('');
+      const [, ...afterQuote] = await parsed(`"x"\n${text}`, either, chunkBytes);
+      const shifted = afterQuote.map((record) => ({ ...record, line: record.line - 1 }));
+      expect(await parsed(text, either, chunkBytes)).toEqual(shifted);
+    }),
+  );
 });
 
 test.each([
