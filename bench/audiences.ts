@@ -105,8 +105,8 @@ async function compare(port: number, readCosts: () => Promise<Costs>): Promise<[
       loads[which].push({ ...measured, costs: costOfEach(before, await readCosts(), measured.requests) });
     }
   const rowOf = (what: string, measured: (typeof loads)['with']): [string, string] => {
-    const medianOf = (valueOf: (result: (typeof measured)[number]) => number): string =>
-      median(measured.map(valueOf)).toFixed(0);
+    const medianOf = (pick: (result: (typeof measured)[number]) => number): string =>
+      median(measured.map(pick)).toFixed(0);
     const [server, database] = [medianOf(({ costs }) => costs.serverUs), medianOf(({ costs }) => costs.databaseUs)];
     return [what, `${medianOf(({ perS }) => perS)} /s, CPU time ${server} µs server + ${database} µs PostgreSQL`];
   };

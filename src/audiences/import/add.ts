@@ -17,7 +17,7 @@ from staged group by user_key order by user_key`;
  * is limited, because each one is a subtransaction, and PostgreSQL slows down all other statements if a transaction has
  * more than 64.
  */
-const slicePages = 640;
+const slicePages = 64;
 const maxSlices = 50;
 
 /**

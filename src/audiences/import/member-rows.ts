@@ -2,6 +2,7 @@ import type { FileCounter } from '../../platform/files/counter.ts';
 import type { Layout } from '../../platform/files/layout.ts';
 import type { FileFormat } from '../../platform/files/names.ts';
 import type { FileRow } from '../../platform/files/open.ts';
+import { createValueSet } from '../../platform/files/value-set.ts';
 import { cleanValue, shownValue } from '../../platform/files/values.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import { type Problem, problem } from '../../platform/problem.ts';

@@ -101,7 +101,8 @@ function createPlainSplitter({ separator, isStrict }: Parsing) {
   function splitText(text: string): string[][] {
     const lines = text.split(text.includes('\r') ? /\r\n|\n|\r/ : '\n');
     lines.pop(); // the text ends with a line break
-    const isSplit = typeof separatorPattern === 'string' ? text.includes(separatorPattern) : separatorPattern.test(text);
+    const isSplit =
+      typeof separatorPattern === 'string' ? text.includes(separatorPattern) : separatorPattern.test(text);
     return lines.map(isSplit ? (line) => line.split(separatorPattern) : (line) => [line]);
   }
 

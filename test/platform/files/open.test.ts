@@ -214,7 +214,9 @@ async function parsed(text: string, separator: readonly Separator[], chunkBytes:
 }
 
 test('lines are read alike before and after the first quote, wherever the chunks end', () => {
-  const parts = fc.array(fc.constantFrom('a', 'ü', ' ', ',', ';', '\n', '\r\n', '\n\n', '\r', '\0'), { maxLength: 200 });
+  const parts = fc.array(fc.constantFrom('a', 'ü', ' ', ',', ';', '\n', '\r\n', '\n\n', '\r', '\0'), {
+    maxLength: 200,
+  });
   const separator = fc.constantFrom<readonly Separator[]>(separators, [','], [';']);
   return fc.assert(
     fc.asyncProperty(parts, separator, fc.integer({ min: 1, max: 40 }), async (texts, either, chunkBytes) => {
