@@ -334,6 +334,6 @@ const goalFields = {
 /** Returns the number of events delivered towards a campaign's goal. */
 export const goalUsageOf = (
   table: UsageReader,
-  { key }: Pick<LimitedTotal, 'key'>,
+  { key }: LimitedTotal,
   { period, metric }: GoalTotal,
 ): number => table.get(key, period)[goalFields[metric]];
