@@ -34,7 +34,7 @@ export type IssueTools = {
   foldedDigestOf: (code: string) => string;
 };
 
-type RequestKey = CouponKey & Pick<Keyed, 'id'>;
+type RequestKey = CouponKey & { id: string };
 
 const keysOf = (wants: readonly Keyed[]): RequestKey[] =>
   wants.flatMap(({ userKeys, offer, id }) => userKeys.map((userKey) => ({ userKey, offer, id })));

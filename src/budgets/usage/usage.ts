@@ -332,8 +332,5 @@ const goalFields = {
 } as const satisfies Record<GoalMetric, AmountName>;
 
 /** Returns the number of events delivered towards a campaign's goal. */
-export const goalUsageOf = (
-  table: UsageReader,
-  { key }: Pick<LimitedTotal, 'key'>,
-  { period, metric }: GoalTotal,
-): number => table.get(key, period)[goalFields[metric]];
+export const goalUsageOf = (table: UsageReader, { key }: LimitedTotal, { period, metric }: GoalTotal): number =>
+  table.get(key, period)[goalFields[metric]];
