@@ -2,7 +2,6 @@ import type pg from 'pg';
 import { publisherPages } from '../catalog/pages.ts';
 import type { Config } from '../config.ts';
 import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
-import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { type Html, html } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
@@ -39,14 +38,13 @@ export function dataFilePages(app: App, services: Shell & { deps: PageDeps }): v
     };
   });
   publisherPages(app, services).get('/data-files', 'analyst', async ({ viewer }) => {
-    if (config.dataFiles === null) throw new AppError('not_found');
-    const state = await failFast(() => readExportState(pool, now()));
+    const state = config.dataFiles === null ? null : await failFast(() => readExportState(pool, now()));
     return {
       title: t('nav.dataFiles'),
       lead: t('dataFiles.lead'),
       nav: 'alerts',
       body: html`
-        ${stateCard(null, state)}
+        ${state === null ? card(t('dataFiles.off'), html`<p>${t('dataFiles.offText')}</p>`) : stateCard(null, state)}
         ${viewer.user.role === 'operator' && linkButton('/dashboard/operator/data-files', t('dataFiles.openExports'))}`,
     };
   });

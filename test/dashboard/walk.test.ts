@@ -371,6 +371,7 @@ describe('the dashboard for all users', () => {
     '/integration',
     '/live',
     '/api-log',
+    '/data-files',
     '/deliveries',
     '/settings',
     '/settings/themes',

@@ -69,11 +69,20 @@ function settingField(form: FormBuilder, kind: DestinationKind, name: string): H
   });
 }
 
+type FieldRow = 'first' | 'settings' | 'login';
+
+/** Returns the row of a field. The servers of Kafka are long, and its login has one field more than that of others. */
+function rowOf(kind: DestinationKind, name: string): FieldRow {
+  if (name === 'brokers') return 'first';
+  return kind === 'kafka' && (name === 'user' || name === 'mechanism') ? 'login' : 'settings';
+}
+
 /** Renders the fields of a destination of one kind. `stored` is the endpoint, or null if it is new. */
 function settingFields(form: FormBuilder, kind: DestinationKind, stored: Endpoint | null): Html {
-  const inputs = settingsOfKind(kind)
-    .filter((name) => name !== 'tls')
-    .map((name) => settingField(form, kind, name));
+  const fieldsIn = (row: FieldRow): Html[] =>
+    settingsOfKind(kind)
+      .filter((name) => name !== 'tls' && rowOf(kind, name) === row)
+      .map((name) => settingField(form, kind, name));
   const set = stored === null ? {} : destinationView(stored);
   const secrets = secretsOfKind(kind).map((name) => {
     const label = t('destinations.name', { name });
@@ -84,9 +93,10 @@ function settingFields(form: FormBuilder, kind: DestinationKind, stored: Endpoin
       : form.input(fieldOf(kind, name), { ...options, type: 'password', autocomplete: 'new-password' });
   });
   return html`
-    ${columns(inputs)}
+    ${fieldsIn('first')}
+    ${columns(fieldsIn('settings'))}
     ${settingsOfKind(kind).includes('tls') && form.checkbox(fieldOf(kind, 'tls'), { label: t('destinations.tls') })}
-    ${columns(secrets)}`;
+    ${columns([...fieldsIn('login'), ...secrets])}`;
 }
 
 /** Renders the destination choice for a new endpoint. `http` contains the fields of an HTTP endpoint. */
