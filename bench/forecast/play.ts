@@ -4,6 +4,7 @@ import { decide } from '../../src/decision/decide.ts';
 import { mix, uniform } from '../../src/decision/random.ts';
 import type { DecisionInput } from '../../src/decision/types.ts';
 import { competitorOf } from '../../src/forecasts/competitor.ts';
+import { comparedMs } from '../../src/forecasts/engine/calibrate.ts';
 import { forecast } from '../../src/forecasts/engine/forecast.ts';
 import type { Forecast, ForecastCampaign, PublisherSample, SampledSession } from '../../src/forecasts/engine/types.ts';
 import { addEvent, createFits, type Fits, fitAndPublish } from '../../src/learning/fit/fit-rates.ts';
@@ -99,9 +100,7 @@ export function forecastOf(world: ForecastWorld, state: State, seed: number): { 
       used === undefined ? 0 : per === 'lifetime' ? used.lifetime : used.day === today ? used.byDay : 0,
     recent: state.recent,
     liveSinceMs: world.isRunning ? startMs - world.historyDays * dayMs : null,
-    delivered: world.isRunning
-      ? { fromMs: startMs - Math.min(visitDays, world.historyDays) * dayMs, impressions: state.recent.impressions }
-      : null,
+    delivered: world.isRunning ? deliveredBy(world, state, own.id) : null,
   };
   const publisher = publisherOf(world, world.isRunning ? offers : offers.slice(0, -1));
   const competitor = runAtOnce(competitorOf(draft, publisher, () => 'UTC'));
@@ -110,6 +109,15 @@ export function forecastOf(world: ForecastWorld, state: State, seed: number): { 
     forecast({ ...competitor, ...sampleOf(world, state, seed), model, nowMs: startMs, seed, isLate: () => false }),
   );
   return { forecast: result, tookMs: performance.now() - began };
+}
+
+/** Returns the impressions of the forecast campaign in the period with which a forecast compares its simulation. */
+function deliveredBy(world: ForecastWorld, { log, recent }: State, ownId: number): ForecastCampaign['delivered'] {
+  const periodMs = comparedMs(world.historyDays * dayMs);
+  if (periodMs > sampledDays * dayMs) return { fromMs: startMs - periodMs, impressions: recent.impressions };
+  const offers = log.flatMap(({ offers }) => offers);
+  const impressions = offers.filter(({ offerId, isSeen }) => offerId === ownId && isSeen).length;
+  return { fromMs: startMs - sampledDays * dayMs, impressions };
 }
 
 /** Draws the sample that the database would contain. */

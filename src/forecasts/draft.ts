@@ -11,6 +11,7 @@ import { timeOf } from '../platform/lib/time-zone.ts';
 import { toMicros } from '../platform/money.ts';
 import { campaignEvents } from '../reports/activity.ts';
 import type { Draft } from './competitor.ts';
+import { comparedMs } from './engine/calibrate.ts';
 
 /** ID of a campaign that is not stored. It is outside the range of stored IDs. */
 const unsavedId = 2 ** 31 - 1;
@@ -50,7 +51,9 @@ export async function draftOf(
   const liveSinceMs = stored !== null && values === stored ? liveSince(campaign, active.length > 0, nowMs) : null;
   const changedMs = timeOf(String(stored?.updated_at ?? '')) ?? Number.POSITIVE_INFINITY;
   const steadySinceMs =
-    liveSinceMs === null ? null : Math.ceil(Math.max(untilMs - recentMs, liveSinceMs, changedMs) / hourMs) * hourMs;
+    liveSinceMs === null
+      ? null
+      : Math.ceil(Math.max(untilMs - comparedMs(untilMs - liveSinceMs), changedMs) / hourMs) * hourMs;
   return {
     draft: {
       campaign,

@@ -1,4 +1,4 @@
-import { hourMs } from '../../platform/lib/time.ts';
+import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { type Hour, hoursOf, type OpenShare, type Scenario, simulateCourse } from './simulate.ts';
 import { type ForecastCampaign, type HourlySessions, horizonDays } from './types.ts';
 
@@ -10,7 +10,16 @@ export type Calibration = {
   weight: number;
 };
 
-export const uncalibrated: Calibration = { factor: 1, weight: 0 };
+/**
+ * Periods with which a simulation is compared, and the age from which a campaign gets the long one. In its first weeks,
+ * a campaign delivers differently, because the ranking is still learning its rates.
+ */
+const [shortMs, longMs, matureMs] = [7 * dayMs, 28 * dayMs, 35 * dayMs];
+
+/** Returns the length of the period with which the simulation of a campaign of an age is compared, in milliseconds. */
+export const comparedMs = (ageMs: number): number => (ageMs < matureMs ? shortMs : longMs);
+
+const uncalibrated: Calibration = { factor: 1, weight: 0 };
 
 /** Standard deviation of the logarithm of what a campaign delivers in one month compared with the next. */
 const monthSd = 0.06;

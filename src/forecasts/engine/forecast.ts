@@ -23,7 +23,7 @@ import { simulateUsers } from './users.ts';
 const futures = 200;
 
 /** Standard deviation of the logarithm of future changes in the competition, which the sample cannot contain. */
-const competitionSd = 0.08;
+const competitionSd = 0.12;
 
 /** Bounds of the 80% interval, as quantiles. */
 const bounds = { low: 0.1, mid: 0.5, high: 0.9 };
@@ -94,7 +94,7 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
 const usersExponent = 0.8;
 
 /** Relative standard deviation of the number of users, because future visits differ from past ones. */
-const usersSd = 0.12;
+const usersSd = 0.15;
 
 const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
 

@@ -50,15 +50,12 @@ export function bandChart({ caption, days, format, leastStep }: BandChart): Html
       </figcaption>
       <svg width="100%" height="${above + plotHeight + below}" role="img"
         aria-label="${t('layout.chartLabel', { caption })}">
-        ${steps.map(
-          (step) => html`
-            <line x1="0" x2="100%" y1="${lineY(step)}" y2="${lineY(step)}"/>
-            <text x="0" y="${Number(lineY(step)) - 4}">${format(step)}</text>`,
-        )}
+        ${steps.map((step) => html`<line x1="0" x2="100%" y1="${lineY(step)}" y2="${lineY(step)}"/>`)}
         <svg y="${above}" width="100%" height="${plotHeight}" viewBox="0 0 100 100" preserveAspectRatio="none">
           <polygon points="${points([...highs, ...lows.reverse()])}"/>
           <polyline points="${points(mids)}" vector-effect="non-scaling-stroke"/>
         </svg>
+        ${steps.map((step) => html`<text x="0" y="${Number(lineY(step)) - 4}">${format(step)}</text>`)}
         ${labels.map(
           ({ date, x }) => html`
             <text x="${x.toFixed(2)}%" y="${above + plotHeight + 16}" text-anchor="${anchorAt(x)}">
