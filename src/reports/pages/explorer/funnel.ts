@@ -120,7 +120,7 @@ function funnel({ sessions, filled_sessions: filled }: Metrics, { selected, conf
       <span class="numeric">${count(value)} ${index > 0 && html`<small>${ofBefore(index)}</small>`}</span>
     </li>`;
   return html`
-    <ul class="bars" aria-label="${t('reports.funnel')}">${stages.map(bar)}</ul>
+    <ul class="bars short" aria-label="${t('reports.funnel')}">${stages.map(bar)}</ul>
     ${moreFields(
       t('layout.showAsTable'),
       table(
