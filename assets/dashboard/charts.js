@@ -75,7 +75,7 @@ function draw(holder) {
   new uPlot(
     {
       width: holder.clientWidth,
-      height: 240,
+      height: holder.clientWidth < 480 ? 140 : 240,
       tzDate: (at) => uPlot.tzDate(new Date(at * 1000), zone ?? 'UTC'),
       cursor: { y: false, points: { size: 7 } },
       scales: { y: { range: (_plot, min, max) => [Math.min(0, min), max <= 0 ? 1 : max * 1.1] } },
@@ -84,6 +84,7 @@ function draw(holder) {
           ...axis,
           ...((zone === null || isLong) && { incrs: dayIncrements }),
           grid: { show: false },
+          size: 32,
           values: (_plot, values) => values.map(axisTime),
           space: 70,
         },

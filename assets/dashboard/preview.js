@@ -9,8 +9,9 @@ const chosen = {};
 
 const stateOf = () => JSON.parse(panel.querySelector('[data-preview]').dataset.preview);
 
+const isPhone = matchMedia('(max-width: 40rem)').matches;
 /** Screen sizes of the preview, in CSS pixels. The frame is scaled down to fit the panel's width. */
-const screens = { phone: { width: 375, height: 700 }, desktop: { width: 1100, height: 900 } };
+const screens = { phone: { width: 375, height: isPhone ? 440 : 700 }, desktop: { width: 1100, height: 900 } };
 
 function layOut() {
   const { width, height } = screens[chosen.size];

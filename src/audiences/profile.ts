@@ -12,8 +12,8 @@ export type Profile = {
 /** Stored attributes by name. `until` is the expiry time in epoch milliseconds. */
 export type StoredAttributes = Record<string, { value: string | number | boolean; until?: number }>;
 
-/** Profile row for one key of a user. `audience_ids` is a PostgreSQL array as text. */
-export type ProfileRow = { user_key: string; attributes: StoredAttributes | null; audience_ids: string | null };
+/** Profile row for one key of a user. Contains either attributes or audience IDs. */
+export type ProfileRow = { user_key: string; profile: StoredAttributes | readonly number[] };
 
 /** Profile query. `audienceIds` are the audiences to check. */
 export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
@@ -23,36 +23,37 @@ export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly 
  * precedence.
  */
 export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly string[], nowMs: number) => Profile {
-  const rowsByKey = new Map(rows.map((row) => [row.user_key, row]));
+  const attributesOf = new Map<string, StoredAttributes>();
+  const audiencesOf = new Map<string, readonly number[]>();
+  for (const { user_key: key, profile } of rows) {
+    if (isList(profile)) audiencesOf.set(key, profile);
+    else attributesOf.set(key, profile);
+  }
   return (userKeys, nowMs) => {
     const attributes = new Map<string, string>();
-    const audiences = new Set<number>();
-    for (let index = userKeys.length - 1; index >= 0; index -= 1) {
-      const row = rowsByKey.get(userKeys[index] as string);
-      if (row === undefined) continue;
-      for (const name in row.attributes) {
-        const attribute = row.attributes[name] as StoredAttributes[string];
+    for (const key of userKeys.toReversed())
+      for (const [name, attribute] of Object.entries(attributesOf.get(key) ?? {}))
         if (isOpen(attribute, nowMs)) attributes.set(name, String(attribute.value));
-      }
-      if (row.audience_ids !== null) for (const id of row.audience_ids.slice(1, -1).split(',')) audiences.add(Number(id));
-    }
-    return { attributes, audiences };
+    return { attributes, audiences: new Set(userKeys.flatMap((key) => audiencesOf.get(key) ?? [])) };
   };
 }
+
+const isList = (profile: ProfileRow['profile']): profile is readonly number[] => Array.isArray(profile);
 
 /*
  * Users are read one after another. For a list of users, PostgreSQL 18 would read ahead with other processes, which
  * takes longer.
  */
 const readSql = `
-select k.user_key, a.attributes, m.ids::text as audience_ids from unnest(${unread('$1::uuid[]')}) as k (user_key)
-left join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a on true
-cross join lateral (
+select k.user_key, a.attributes as profile from unnest(${unread('$1::uuid[]')}) as k (user_key)
+cross join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a
+union all
+select k.user_key, to_jsonb(m.ids) from unnest(${unread('$1::uuid[]')}) as k (user_key) cross join lateral (
   select array_agg(audience_id) as ids from audience_members m
   where m.user_key = k.user_key and m.audience_id = any(${unread('$2::integer[]')}::integer[])
     and (m.expires_at is null or m.expires_at > to_timestamp($3::float8))
 ) m
-where a.attributes is not null or m.ids is not null`;
+where m.ids is not null`;
 
 /** Reads only the profiles of users, without their other data. */
 export async function readProfiles(

@@ -137,7 +137,7 @@ export function rowActions<C extends PageContext>(crud: Crud<C>, context: C, vie
     actionButton(context, {
       to: `${rowPath(crud, context, view)}/remove`,
       text: t('common.remove'),
-      kind: 'danger',
+      kind: 'quiet danger',
       confirm: question,
     });
   return html`${crud.actions?.(context, view)}${canRemove && remove()}`;

@@ -94,6 +94,20 @@ export async function listRows(
   return { rows: pageRows.map(({ sort_value: _sortValue, ...row }) => viewOf(row)), nextCursor };
 }
 
+/** Returns the IDs and names of rows that are not removed, sorted by name. */
+export async function listNames(
+  resource: Resource,
+  work: Work,
+  limit: number,
+): Promise<{ id: number; name: string }[]> {
+  const { rows } = await work.executor.query<{ id: number; name: string }>(
+    `select id, name from ${resource.table} where ${scopeOf(resource, work)}${removedCondition(resource, undefined)}
+    order by name, id limit ${limit}`,
+    [work.publisherId],
+  );
+  return rows;
+}
+
 function removedCondition({ removedAt }: Resource, removed: string | undefined): string {
   if (removed !== undefined && removed !== 'true' && removed !== 'false')
     throw invalid([{ path: 'removed', message: problem('isBoolean') }]);

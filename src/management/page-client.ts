@@ -3,7 +3,7 @@ import { type PageContext, type Portal, type User, viewerOf } from '../shell/con
 import type { Choice } from '../shell/forms.ts';
 import type { AllAdditions } from './additions.ts';
 import type { ApprovalRequired, Proposal } from './approval.ts';
-import { type Page as ListPage, type ListQuery, listRows } from './list.ts';
+import { type Page as ListPage, type ListQuery, listNames, listRows } from './list.ts';
 import type { Resource, Values, View } from './resource.ts';
 import { restoreRow } from './restore.ts';
 import { createRow, getRow, removeRow, updateRow } from './rows.ts';
@@ -134,9 +134,8 @@ export const portalActor = ({ keyId, publisherId, userLabel }: Portal): Actor =>
 const publisherIdOf = ({ request }: PageContext): number =>
   request.viewedPublisher?.id ?? request.viewedAdvertiser?.publisherId ?? 0;
 
-/** Maximum number of options in a select field. Also the page size for reading them. */
+/** Maximum number of options in a select field. */
 const maxChoices = 1000;
-const choicesPerPage = 100;
 
 /** Returns the rows to offer in a select field, sorted by name. The currently selected row is always included. */
 export async function choicesOf(
@@ -145,13 +144,7 @@ export async function choicesOf(
   resource: Resource,
   selected: unknown,
 ): Promise<Choice[]> {
-  const rows: View[] = [];
-  for (let cursor: string | null = ''; cursor !== null && rows.length < maxChoices; ) {
-    const query: ListQuery = { limit: String(choicesPerPage), sort: 'name', ...(cursor !== '' && { cursor }) };
-    const page = await management.list(context, resource, query);
-    rows.push(...page.rows);
-    cursor = page.nextCursor;
-  }
+  const rows: View[] = await management.read(context, (work) => listNames(resource, work, maxChoices));
   const isMissing = /^[1-9]\d{0,8}$/.test(String(selected)) && !rows.some(({ id }) => String(id) === String(selected));
   const added = isMissing ? await management.get(context, resource, String(selected)).catch(() => null) : null;
   return [...(added === null ? [] : [added]), ...rows].map(({ id, name }) => ({

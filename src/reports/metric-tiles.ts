@@ -2,7 +2,7 @@ import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import { card, drawnChart, link, type RowsTarget, rowsLink, table } from '../shell/components.ts';
+import { card, drawnChart, link, linkButton, type RowsTarget, rowsLink, table } from '../shell/components.ts';
 import { momentText, moneyFormat, utc } from '../shell/format.ts';
 import type { ConvertedTotal } from './converted.ts';
 import { currenciesOf, inCurrency, type Metrics, sumOf } from './metrics.ts';
@@ -179,7 +179,7 @@ export function offerNames(
 }
 
 /** Maximum number of rows in a breakdown table. */
-export const maxGroups = 20;
+export const maxGroups = 10;
 
 type Breakdown = {
   title: string;
@@ -188,10 +188,12 @@ type Breakdown = {
   nameOf: (id: string | number) => Html | string;
   money: FormatMoney;
   rowsOf: RowsOf;
+  /** URL of the report with all groups. */
+  allHref: string;
 };
 
 /** Renders a table of the groups with the most impressions. */
-export function breakdown({ title, by, groups, nameOf, money, rowsOf }: Breakdown): Html {
+export function breakdown({ title, by, groups, nameOf, money, rowsOf, allHref }: Breakdown): Html {
   const shownMetrics = tileMetrics.filter((metric) => isKnownBy(metric, by));
   const cells = groups.map(({ value, metrics: sums }) => {
     const filters = { [by]: [String(value)] };
@@ -201,5 +203,10 @@ export function breakdown({ title, by, groups, nameOf, money, rowsOf }: Breakdow
     ];
   });
   const columns = [{ text: t(`dimensions.${by}`) }, ...shownMetrics.map(({ text }) => ({ text, numeric: true }))];
-  return html`<h2 class="section">${title}</h2>${table(title, columns, cells)}`;
+  return html`
+    <div class="between">
+      <h2 class="section">${title}</h2>
+      ${linkButton(allHref, t('reports.exploreOne'), 'quiet')}
+    </div>
+    <div class="top">${table(title, columns, cells)}</div>`;
 }

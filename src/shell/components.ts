@@ -73,9 +73,18 @@ export type Column = {
 };
 export type Cell = Html | string | number;
 
+/** Minimum number of columns of a table whose rows become blocks on phones. */
+const stackedColumns = 4;
+
+/** Whether the cells of each row are below each other on a phone. Tables of figures are scrolled instead. */
+const isStackable = (columns: readonly Column[]): boolean =>
+  columns.length >= stackedColumns &&
+  columns.every(({ sort }) => sort === undefined) &&
+  columns.filter(({ numeric }) => numeric === true).length * 2 <= columns.length;
+
 /**
- * Renders a table. A table that is too wide can be scrolled horizontally, also with the keyboard. Cells are in column
- * order.
+ * Renders a table. A table that is too wide can be scrolled horizontally, also with the keyboard. On phones, each row of
+ * a table of texts is a block in which cells have the labels of their columns. Cells are in column order.
  * @param id element ID for a table that refreshes itself and must keep the keyboard focus
  * @param totals cells of a row of totals below all other rows
  */
@@ -99,10 +108,13 @@ export function table(
     ]}`;
   const head = (column: Column, index: number) =>
     html`<th scope="col"${numeric(index)}${headAttributes(column)}>${heading(column)}</th>`;
+  const isStacked = isStackable(columns);
+  const label = (index: number) =>
+    isStacked && columns[index]?.hidden !== true && html` data-label="${columns[index]?.text}"`;
   const row = (cells: readonly Cell[]) =>
-    html`<tr>${cells.map((cell, index) => html`<td${numeric(index)}>${cell}</td>`)}</tr>`;
+    html`<tr>${cells.map((cell, index) => html`<td${label(index)}${numeric(index)}>${cell}</td>`)}</tr>`;
   return html`
-    <div class="table" role="region" aria-label="${caption}" tabindex="0"${id !== undefined && html` id="${id}"`}>
+    <div class="table${isStacked && ' stacked'}" role="region" aria-label="${caption}" tabindex="0"${id !== undefined && html` id="${id}"`}>
       <table>
         <caption class="sr">${caption}</caption>
         <thead>
@@ -317,7 +329,7 @@ export const csrfField = ({ csrf }: Viewer): Html => hiddenField(csrfFieldName, 
 type ActionButton = {
   to: string;
   text: string;
-  kind?: 'main' | 'quiet' | 'danger' | '';
+  kind?: 'main' | 'quiet' | 'danger' | 'quiet danger' | '';
   small?: boolean;
   /** Text of the confirmation dialog. If it is absent, there is no dialog. */
   confirm?: string;

@@ -259,6 +259,7 @@ function checkboxes(state: FormState, name: string, { label, of, hint, choices }
   const error = errorOf(state, name);
   const selected = chosenOf(state.values, name);
   state.labels.set(name, labelOf({ label, of }));
+  const isLong = choices.length > 4 && choices.some(({ text }) => text.length > 24);
   const box = (choice: Choice) => html`
     <label>
       <input type="checkbox" name="${name}" value="${choice.value}"${selected.includes(choice.value) && html` checked`}>
@@ -268,10 +269,20 @@ function checkboxes(state: FormState, name: string, { label, of, hint, choices }
     <fieldset class="field" id="${idOf(name)}">
       <legend>${label}</legend>
       ${hint !== undefined && html`<p class="hint">${hint}</p>`}
-      <div class="boxes">${withStored(choices, selected).map(box)}</div>
+      <div class="boxes${isLong && ' many'}">${withStored(choices, selected).map(box)}</div>
       ${error !== undefined && errorText(error)}
     </fieldset>`;
 }
+
+const choiceHintId = (name: string, value: string): string => `${idOf(`${name}.${value}`)}-hint`;
+
+type ChoiceState = { name: string; value: string; hint: string | undefined; selected: string | undefined };
+
+const choiceState = ({ name, value, hint, selected }: ChoiceState): Html =>
+  html`${[
+    html`${value === selected && html` checked`}`,
+    html`${hint !== undefined && html` aria-describedby="${choiceHintId(name, value)}"`}`,
+  ]}`;
 
 function choiceGroup(state: FormState, name: string, { label, hint, choices }: ChoicesOptions): Html {
   const error = errorOf(state, name);
@@ -281,10 +292,10 @@ function choiceGroup(state: FormState, name: string, { label, hint, choices }: C
   const choice = ({ value, text, hint, fields }: ChoicesOptions['choices'][number]) => html`
     <div class="choice">
       <label>
-        <input type="radio" name="${name}" value="${value}"${value === selected && html` checked`}>
+        <input type="radio" name="${name}" value="${value}"${choiceState({ name, value, hint, selected })}>
         <span>${text}</span>
       </label>
-      ${hint !== undefined && html`<p class="hint">${hint}</p>`}
+      ${hint !== undefined && html`<p class="hint" id="${choiceHintId(name, value)}">${hint}</p>`}
       ${fields !== undefined && html`<div class="choice-fields">${fields}</div>`}
     </div>`;
   return html`

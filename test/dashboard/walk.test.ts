@@ -405,9 +405,15 @@ describe('the dashboard for all users', () => {
     );
   };
   /** Fragments that htmx and the search dialog load into pages. */
-  const fragments = ['/find', '/find?q=basil', '/find?q=shopper-7', '/setup', '/overview/live', '/reports/funnel'].map(
-    (path) => `/dashboard/p/1${path}`,
-  );
+  const fragments = [
+    '/find',
+    '/find?q=basil',
+    '/find?q=shopper-7',
+    '/setup',
+    '/overview/live',
+    '/overview/offers',
+    '/reports/funnel',
+  ].map((path) => `/dashboard/p/1${path}`);
   const others = [
     '/dashboard/sign-in',
     '/dashboard/account',

@@ -6,7 +6,6 @@ import { createValueSet } from '../../platform/files/value-set.ts';
 import { cleanValue, shownValue } from '../../platform/files/values.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
-import { createValueSet } from '../../platform/files/value-set.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { emailHashOf, emailIdentifier } from '../profile-keys.ts';
 import { refusalOfId } from '../user-ids.ts';

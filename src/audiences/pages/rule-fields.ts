@@ -99,34 +99,38 @@ export function audienceFields(form: FormBuilder, { publisher }: PublisherContex
     ${
       hasRule
         ? html`
-          ${columns([
-            form.select('rule.event', {
-              label: t('audiences.filledBy'),
-              choices: isNew ? [list, ...events] : events,
-              hint: t('audiences.filledByHint'),
-            }),
-            form.input('rule.times', { label: t('audiences.times'), type: 'number', min: 1, max: 100 }),
-            form.input('rule.within_days', { label: t('audiences.withinDays'), ...days }),
-          ])}
-          ${columns([
-            form.select('rule.campaign_id', {
-              label: t('audiences.campaign'),
-              choices: ownedChoices(publisher, form.values['rule.campaign_id'], ({ id, name }) => [id, name]),
-            }),
-            form.select('rule.advertiser_id', {
-              label: t('audiences.advertiser'),
-              choices: ownedChoices(publisher, form.values['rule.advertiser_id'], (campaign) => [
-                campaign.advertiserId,
-                campaign.advertiserName,
-              ]),
-            }),
-            form.input('rule.category', { label: t('audiences.category') }),
-            form.input('rule.outcome', { label: t('audiences.outcome') }),
-            form.select('rule.audience', {
-              label: t('audiences.audience'),
-              choices: [{ value: '', text: '–' }, ...others.map((key) => ({ value: key, text: key }))],
-            }),
-          ])}`
+          ${form.select('rule.event', {
+            label: t('audiences.filledBy'),
+            choices: isNew ? [list, ...events] : events,
+            hint: t('audiences.filledByHint'),
+          })}
+          <div class="rule-fields">
+            ${columns([
+              form.input('rule.times', { label: t('audiences.times'), type: 'number', min: 1, max: 100 }),
+              form.input('rule.within_days', { label: t('audiences.withinDays'), ...days }),
+            ])}
+            ${columns([
+              form.select('rule.campaign_id', {
+                label: t('audiences.campaign'),
+                choices: ownedChoices(publisher, form.values['rule.campaign_id'], ({ id, name }) => [id, name]),
+              }),
+              form.select('rule.advertiser_id', {
+                label: t('audiences.advertiser'),
+                choices: ownedChoices(publisher, form.values['rule.advertiser_id'], (campaign) => [
+                  campaign.advertiserId,
+                  campaign.advertiserName,
+                ]),
+              }),
+              form.input('rule.category', { label: t('audiences.category') }),
+            ])}
+            ${columns([
+              form.input('rule.outcome', { label: t('audiences.outcome') }),
+              form.select('rule.audience', {
+                label: t('audiences.audience'),
+                choices: [{ value: '', text: '–' }, ...others.map((key) => ({ value: key, text: key }))],
+              }),
+            ])}
+          </div>`
         : nothing
     }`;
 }

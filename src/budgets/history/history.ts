@@ -36,11 +36,10 @@ export type OpenHistory = {
 /** Profiles to read in the same statement as the histories, by user key. */
 export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
 
-/** User profile: attributes by name, and the IDs of the user's audiences as the text of a PostgreSQL array. */
+/** User profile: attributes by name, or the IDs of the user's audiences. */
 export type ProfileRow = {
   user_key: string;
-  attributes: Record<string, { value: string | number | boolean; until?: number }> | null;
-  audience_ids: string | null;
+  profile: Record<string, { value: string | number | boolean; until?: number }> | readonly number[];
 };
 
 /** Histories by user key, and profile rows. `profileRows` is null if no profiles were requested. */
@@ -53,14 +52,15 @@ type OpenHistories = { histories: Map<string, OpenHistory>; profileRows: readonl
  * plan for each list with fewer than ten values.
  */
 const profilesSql = `profiles as (
-  select k.user_key, a.attributes, m.ids::text as audience_ids from unnest((select $1::uuid[])) as k (user_key)
-  left join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a on true
-  cross join lateral (
+  select k.user_key, a.attributes as profile from unnest((select $1::uuid[])) as k (user_key)
+  cross join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a
+  union all
+  select k.user_key, to_jsonb(m.ids) from unnest((select $1::uuid[])) as k (user_key) cross join lateral (
     select array_agg(audience_id) as ids from audience_members m
     where m.user_key = k.user_key and m.audience_id = any((select $2::integer[])::integer[])
       and (m.expires_at is null or m.expires_at > to_timestamp($3::float8))
   ) m
-  where a.attributes is not null or m.ids is not null
+  where m.ids is not null
 )`;
 
 const profileValues = ({ userKeys, audienceIds, nowMs }: ProfileQuery): unknown[] => [
@@ -76,8 +76,8 @@ const readWithProfilesSql = `
 with histories as (
   select user_key, opt_outs, exposures, xmin::text as version from user_history where user_key = any($4::uuid[])
 ), ${profilesSql}
-select user_key, opt_outs, exposures, version, null::jsonb as attributes, null as audience_ids from histories
-union all select user_key, null, null, null, attributes, audience_ids from profiles`;
+select user_key, opt_outs, exposures, version, null::jsonb as profile from histories
+union all select user_key, null, null, null, profile from profiles`;
 
 /** Reads users' histories without locking them, with profiles if requested. New users get empty histories. */
 export async function readHistories(
@@ -125,8 +125,8 @@ with histories as (
   on conflict (user_key) do update set updated_at = greatest(known.updated_at, excluded.updated_at)
   returning user_key, opt_outs, exposures, xmin::text as version
 ), ${profilesSql}
-select user_key, opt_outs, exposures, version, null::jsonb as attributes, null as audience_ids from histories
-union all select user_key, null, null, null, attributes, audience_ids from profiles`;
+select user_key, opt_outs, exposures, version, null::jsonb as profile from histories
+union all select user_key, null, null, null, profile from profiles`;
 
 /**
  * Times for reading histories, in epoch milliseconds. If there is an event log, its events are stored up to
@@ -169,12 +169,12 @@ const queryHistories = async (executor: Executor, statement: Statement): Promise
 });
 
 /** History row, or a profile row, which has no version. */
-type MixedRow = HistoryRow | (ProfileRow & { version: null });
+type MixedRow = (HistoryRow & { profile: null }) | (ProfileRow & { version: null });
 
 async function queryWithProfiles(executor: Executor, statement: Statement): Promise<QueriedRows> {
   const { rows } = await executor.query<MixedRow>(statement);
   return {
-    rows: rows.filter((row): row is HistoryRow => row.version !== null),
+    rows: rows.filter((row): row is HistoryRow & { profile: null } => row.version !== null),
     profileRows: rows.filter((row): row is ProfileRow & { version: null } => row.version === null),
   };
 }

@@ -3,6 +3,7 @@ import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { createFailFast, type FailFast } from '../../platform/db/health.ts';
 import type { App } from '../../platform/http/app.ts';
+import type { DayRange } from '../../platform/http/day-range.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { dayMs } from '../../platform/lib/time.ts';
@@ -51,32 +52,17 @@ export function overviewPages(app: App, services: OverviewServices): void {
   checklistPages(pages, scope);
   pages.get('', 'analyst', ({ path }) => ({ to: path('/overview') }));
   pages.get('/overview', 'analyst', (context) => overviewPage(scope, context));
+  pages.get('/overview/offers', 'analyst', async (context) => ({ fragment: await offerTable(scope, context) }));
   pages.get('/overview/live', 'analyst', async (context) => ({ fragment: await liveCounters(scope, context) }));
 }
 
 async function overviewPage(scope: Scope, context: PublisherContext): Promise<Page> {
   const { publisher } = context;
-  const days = Number(ranges.find((range) => range === queryText(context, 'days')) ?? '14');
-  const localNowMs = localMsOf(publisher, scope.deps.now());
-  const from = dayOf(localNowMs - (days - 1) * dayMs);
-  const range = { from, to: dayOf(localNowMs) };
-  const top = (by: 'placement' | 'offer') =>
-    scope.reports.top({
-      publisherId: publisher.id,
-      timeZone: publisher.timeZone,
-      by,
-      days: range,
-      metrics: metricNames,
-      metric: 'impressions',
-      limit: maxGroups,
-      filters: {},
-      customKey: null,
-      customValues: null,
-    });
-  const [overTime, byPlacement, byOffer, live, checklist, newAlerts] = await Promise.all([
+  const days = daysIn(context);
+  const range = rangeOf(scope, publisher, days);
+  const [overTime, byPlacement, live, checklist, newAlerts] = await Promise.all([
     scope.reports.activity(publisher, range),
-    top('placement'),
-    top('offer'),
+    topOf(scope, publisher, 'placement', range),
     liveCounters(scope, context),
     setupChecklist(scope, context),
     scope.failFast(() =>
@@ -86,7 +72,6 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   const currency = singleCurrencyOf(overTime.rows, scope.deps.catalog.current(), publisher.id);
   const money = moneyFormat(currency);
   const total = sumOf(overTime.rows);
-  const nameOfOffer = offerNames(scope.deps.catalog.current(), publisher, (id) => context.path(`/offers/${id}`));
   const rowsOf = rowsOfDays(context.path, range);
   const rowsOfToday = rowsOfDays(context.path, { from: range.to, to: range.to });
   const activity = async () => html`
@@ -94,7 +79,7 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     ${rangeTabs(context, days)}
     ${metricTiles(total, money, rowsOf)}
     ${convertedNote(publisher, overTime.converted, total)}
-    ${charts({ rows: overTime.rows, from, count: days, path: context.path }, currency)}
+    ${charts({ rows: overTime.rows, from: range.from, count: days, path: context.path }, currency)}
     ${breakdown({
       title: t('reports.byPlacement'),
       by: 'placement',
@@ -102,8 +87,9 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
       nameOf: (id) => String(id),
       money,
       rowsOf,
+      allHref: reportOf(context, 'placement', range),
     })}
-    ${breakdown({ title: t('reports.byOffer'), by: 'offer', groups: byOffer, nameOf: nameOfOffer, money, rowsOf })}`;
+    <div hx-get="${context.path('/overview/offers')}?days=${days}" hx-trigger="load" hx-swap="outerHTML"></div>`;
   return {
     title: t('reports.overview'),
     lead: t('reports.overviewLead', { publisher: publisher.name, zone: publisher.timeZone }),
@@ -117,6 +103,49 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
       ${publisher.sdkId === scope.demo?.sdkId && syntheticDataNotice(scope.demo.mark)}
       ${total.sessions === 0 ? noActivity(context) : await activity()}`,
   };
+}
+
+const daysIn = (context: PublisherContext): number =>
+  Number(ranges.find((range) => range === queryText(context, 'days')) ?? '14');
+
+/** Returns the last days of the publisher, including today. */
+function rangeOf({ deps }: Scope, publisher: Publisher, days: number): DayRange {
+  const localNowMs = localMsOf(publisher, deps.now());
+  return { from: dayOf(localNowMs - (days - 1) * dayMs), to: dayOf(localNowMs) };
+}
+
+const topOf = ({ reports }: Scope, { id, timeZone }: Publisher, by: 'placement' | 'offer', days: DayRange) =>
+  reports.top({
+    publisherId: id,
+    timeZone,
+    by,
+    days,
+    metrics: metricNames,
+    metric: 'impressions',
+    limit: maxGroups,
+    filters: {},
+    customKey: null,
+    customValues: null,
+  });
+
+const reportOf = ({ path }: PublisherContext, by: 'placement' | 'offer', { from, to }: DayRange): string =>
+  `${path('/reports')}?${new URLSearchParams({ from, to, by })}`;
+
+/** Renders the table of offers, which loads after the page: a publisher can have thousands of offers. */
+async function offerTable(scope: Scope, context: PublisherContext): Promise<Html> {
+  const { publisher, path } = context;
+  const range = rangeOf(scope, publisher, daysIn(context));
+  const groups = await topOf(scope, publisher, 'offer', range);
+  const snapshot = scope.deps.catalog.current();
+  return breakdown({
+    title: t('reports.byOffer'),
+    by: 'offer',
+    groups,
+    nameOf: offerNames(snapshot, publisher, (id) => path(`/offers/${id}`)),
+    money: moneyFormat(singleCurrencyOf(groups, snapshot, publisher.id)),
+    rowsOf: rowsOfDays(path, range),
+    allHref: reportOf(context, 'offer', range),
+  });
 }
 
 /**

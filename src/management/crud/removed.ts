@@ -1,11 +1,11 @@
-import { html } from '../../platform/http/html.ts';
+import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton, noMatches, pager, table } from '../../shell/components.ts';
+import { actionButton, emptyState, linkButton, pager, table } from '../../shell/components.ts';
 import { keyIn, type PageContext, queryText, reasonOf } from '../../shell/context.ts';
 import { moment, utc } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
-import { type CrudPages, canWrite, listPath, nounOf, rowPath, trailOf } from '../crud-definition.ts';
+import { type Crud, type CrudPages, canWrite, listPath, nounOf, rowPath, trailOf } from '../crud-definition.ts';
 import type { View } from '../resource.ts';
 import { isRestorable, restorableDays } from '../restore.ts';
 
@@ -41,14 +41,22 @@ export async function removedPage<C extends PageContext>(
   ];
   return {
     title: t('crud.removedTitle', { nouns: nounOf(crud.resource, 2) }),
-    lead: t('crud.removedLead', { days: restorableDays }),
+    ...(rows.length > 0 && { lead: t('crud.removedLead', { days: restorableDays }) }),
     nav: crud.nav,
     trail: trailOf(crud, context),
     body: html`
-      ${rows.length === 0 ? noMatches() : table(t('crud.removedList'), columns, cells)}
+      ${rows.length === 0 ? nothingRemoved(crud, context) : table(t('crud.removedList'), columns, cells)}
       ${pager(cursor === '' ? null : path, next)}`,
   };
 }
+
+const nothingRemoved = <C extends PageContext>(crud: Crud<C>, context: C): Html =>
+  emptyState(
+    crud.icon,
+    t('crud.nothingRemoved'),
+    t('crud.removedLead', { days: restorableDays }),
+    linkButton(listPath(crud, context), t(crud.title)),
+  );
 
 export async function restore<C extends PageContext>(
   { crud, management }: CrudPages<C>,

@@ -18,7 +18,7 @@ import {
 } from '../../shell/components.ts';
 import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
 import { count, languageName, moment } from '../../shell/format.ts';
-import { columns, createForm } from '../../shell/forms.ts';
+import { columns, createForm, moreFields } from '../../shell/forms.ts';
 import type { SuppressionReason } from '../addresses.ts';
 import type { MessageRow } from '../routes.ts';
 
@@ -80,6 +80,9 @@ export function previewCard(
   return card(t('messages.preview'), body, { lead: t('messages.previewLead') });
 }
 
+/** Number of messages that are shown at first. */
+const newestRows = 5;
+
 const tones: Record<MessageRow['state'], Tone> = {
   pending: 'info',
   unconfirmed: 'plain',
@@ -118,7 +121,9 @@ export function logCard(context: PublisherContext, messages: readonly MessageRow
   ]);
   const hasFailed = messages.some(({ state, can_retry: canRetry }) => state === 'failed' && canRetry);
   const all = { to: context.path(`${messagesPath}/retry`), text: t('messages.retryAll') };
-  const body = html`${table(t('messages.log'), head, rows)}
+  const older = rows.slice(newestRows);
+  const body = html`${table(t('messages.log'), head, rows.slice(0, newestRows))}
+    ${older.length > 0 && moreFields(t('messages.older', { count: older.length }), table(t('messages.log'), head, older))}
     ${hasFailed && isAdmin(context) && html`<div class="actions">${actionButton(context, all)}</div>`}`;
   return card(t('messages.log'), body, { lead: t('messages.logLead') });
 }

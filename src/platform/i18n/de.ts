@@ -2047,6 +2047,7 @@ export const de: Messages = {
       'plural, one {# Tag} other {# Tage}} lang wiederherstellen.',
     removeSelected: 'Die ausgewählten {nouns} werden entfernt. Sie können das anschließend rückgängig machen.',
     removed: '{name} entfernt.',
+    nothingRemoved: 'Nichts entfernt',
     removedLead: 'Entfernte Einträge können Sie {days, plural, one {# Tag} other {# Tage}} lang wiederherstellen.',
     removedList: 'Entfernt',
     removedThings: '{things} entfernt.',
@@ -3267,6 +3268,7 @@ export const de: Messages = {
       'Der Mailserver hat die Test-E-Mail abgelehnt. Prüfen Sie die Absenderadresse und versuchen Sie es erneut.',
     log: 'Letzte E-Mails',
     logLead: 'Die letzten 200 E-Mails. Empfängeradressen werden nicht gespeichert.',
+    older: '{count, plural, one {# ältere Nachricht anzeigen} other {# ältere Nachrichten anzeigen}}',
     none: 'Noch keine E-Mails',
     noneText: 'Hier erscheinen E-Mails, wenn Nutzer Perks bestätigen oder sich merken und dem Versand zustimmen.',
     created: 'Angefordert',
@@ -3524,6 +3526,7 @@ export const de: Messages = {
     why: 'Warum?',
     yesButton: 'Ja-Button',
     imageRestored: 'Bild wiederhergestellt.',
+    addImage: 'Bild hinzufügen',
     firstImageHint: 'PNG, JPEG, WebP oder SVG, bis zu 5 MB. Nach dem Speichern können Sie weitere Bilder hinzufügen.',
     firstImage: 'Bild',
   },
@@ -3706,6 +3709,7 @@ export const de: Messages = {
   reach: {
     title: 'Reichweite und Häufigkeit',
     lead: 'Nutzer, die ein Angebot gesehen haben, {days}.',
+    details: 'Verteilung und Überschneidung',
     exact: 'Die Zahl der Nutzer ist exakt.',
     estimated: 'Die Zahl der Nutzer ist geschätzt (Fehler unter 2 %).',
     unknown:
@@ -4746,6 +4750,7 @@ export const de: Messages = {
     lead:
       'Finden Sie heraus, warum ein Angebot gezeigt wird oder nicht, mit aktuellen Limits, Budgets, Ablehnungen und ' +
       'Pacing. Nichts wird gezählt.',
+    moreOffers: '{count, plural, one {# weiteres Angebot anzeigen} other {# weitere Angebote anzeigen}}',
     noRuleFails: 'Keine Regel schließt das Angebot aus. Es konkurriert mit anderen Angeboten um eine Position.',
     noSession: 'Es gibt keine Sitzung mit dieser ID. Prüfen Sie die ID.',
     none: 'keine',

@@ -69,7 +69,8 @@ async function reachFragment(
       request.signal,
     );
     if (frequency.users === 0 && frequency.unknown === 0) return { fragment: nothing };
-    const body = html`${tiles(frequency)}${distribution(frequency)}${overlaps(overlap, of, names)}${since}`;
+    const details = html`${distribution(frequency)}${overlaps(overlap, of, names)}`;
+    const body = html`${tiles(frequency)}${moreFields(t('reach.details'), details)}${since}`;
     return { fragment: card(t('reach.title'), body, { lead: t('reach.lead', { days: rangeText(periods.days) }) }) };
   } catch (err) {
     if (err instanceof AppError && err.status === 400) {
@@ -116,7 +117,7 @@ function distribution({ distribution: parts, users: all, isExact }: Frequency): 
     </li>`;
   return html`
     <h3>${t('reach.distribution')}</h3>
-    <ul class="bars" aria-label="${t('reach.distribution')}">${parts.map(bar)}</ul>
+    <ul class="bars short" aria-label="${t('reach.distribution')}">${parts.map(bar)}</ul>
     ${moreFields(
       t('layout.showAsTable'),
       table(

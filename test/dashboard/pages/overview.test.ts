@@ -44,7 +44,7 @@ test('offers of other publishers have no link, and no name once they are no long
   const analyst = await signInAs(t, 'analyst');
   const readVisibility = async (): Promise<[boolean, boolean]> => {
     await t.deps.catalog.refresh();
-    const { body } = await analyst.get(`/dashboard/p/${t.publisher.id}/overview?days=7`);
+    const { body } = await analyst.get(`/dashboard/p/${t.publisher.id}/overview/offers?days=7`);
     expect(body).not.toContain(`/offers/${id}"`);
     return [body.includes('Their offer'), body.includes(`Offer ${id}`)];
   };
@@ -60,8 +60,9 @@ test('offers have no fill rate, because every session that shows one is filled',
   nowMs = Date.parse('2026-08-10T12:00:00Z');
   await addSums(t, [{ ...sums('2026-08-09T10:00:00Z', 5), filled_sessions: 4, impressions: 4 }]);
   const analyst = await signInAs(t, 'analyst');
-  const { body } = await analyst.get(`/dashboard/p/${t.publisher.id}/overview?days=7`);
-  const [, placements, offers] = body.split('<h2 class="section">').slice(-3);
+  const overview = `/dashboard/p/${t.publisher.id}/overview`;
+  const [placements] = (await analyst.get(`${overview}?days=7`)).body.split('<h2 class="section">').slice(-1);
+  const offers = (await analyst.get(`${overview}/offers?days=7`)).body;
   expect(placements).toContain('Fill rate');
   expect(placements).toContain('80%');
   expect(offers).toContain('CTR');

@@ -233,10 +233,11 @@ test('lists and pages show the last 7 days of each row', async () => {
   }
 });
 
-test('the overview lists the 20 offers with the most impressions of the range', async () => {
-  const { body } = await analyst.get(own('/overview'));
+test('the overview lists the 10 offers with the most impressions of the range', async () => {
+  expect((await analyst.get(own('/overview'))).body).toContain(`hx-get="${own('/overview/offers')}?days=14"`);
+  const { body } = await analyst.get(own('/overview/offers?days=14'));
   const rows = body.slice(body.indexOf('By offer')).split('<tr>').slice(2).map(textOf);
-  expect(rows).toHaveLength(20);
+  expect(rows).toHaveLength(10);
   // 14 days with two hours of activity each, except for one hour that is still in the future.
   expect(rows[0]).toContain(' 2,160 ');
   expect(rows[1]).toContain(' 1,080 ');

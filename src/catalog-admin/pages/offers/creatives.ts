@@ -8,7 +8,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton, badge, card, csrfField } from '../../../shell/components.ts';
 import { type Fields, hasRole, keyIn, reasonOf } from '../../../shell/context.ts';
 import { languageName, unknownLanguageText } from '../../../shell/format.ts';
-import { columns, createForm } from '../../../shell/forms.ts';
+import { columns, createForm, moreFields } from '../../../shell/forms.ts';
 import type { PageResult, Pages, Upload } from '../../../shell/pages.ts';
 import { type createImageStore, creativeTypes, imageField, imageTypes, readUpload } from '../../images.ts';
 import { createUploadedCreative, creatives } from '../../resources/creatives.ts';
@@ -93,7 +93,8 @@ export async function creativesCard(
     rows.length === 0
       ? html`<p class="hint">${t('offers.noImages')}</p>`
       : html`<ul class="creatives">${rows.map((row) => creativeItem(context, row, canEdit))}</ul>`;
-  const body = html`${list}${canEdit && uploadForm(context, offer)}`;
+  const upload = moreFields(t('offers.addImage'), uploadForm(context, offer), { isOpen: rows.length === 0 });
+  const body = html`${list}${canEdit && upload}`;
   return html`<div id="creatives">${card(t('offers.images'), body, { lead: t('offers.imagesLead') })}</div>`;
 }
 

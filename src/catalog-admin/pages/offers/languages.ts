@@ -72,8 +72,11 @@ async function overview(
   check = nothing,
   refused: RefusedExport | null = null,
 ): Promise<Page> {
-  const counts = await management.read(context, countTranslations);
   const tag = canonicalTag(queryText(context, 'tag'));
+  const [counts, untranslated] = await Promise.all([
+    management.read(context, countTranslations),
+    tag === null ? nothing : untranslatedCard(management, context, tag),
+  ]);
   return {
     title: t('languages.title'),
     lead: t('languages.lead'),
@@ -81,7 +84,7 @@ async function overview(
     status: refused === null ? 200 : 422,
     body: html`
       ${counts.length === 0 ? noLanguages(context) : countsTable(context, counts)}
-      ${tag !== null && (await untranslatedCard(management, context, tag))}
+      ${untranslated}
       ${filesCard(context, check, refused)}`,
   };
 }
@@ -125,7 +128,9 @@ async function untranslatedCard(
     return html`<li>${link(to(id), title || t('offers.unnamed', { id }))} ${lacks}</li>`;
   };
   const list =
-    untranslated.length === 0 ? html`<p>${t('languages.complete')}</p>` : html`<ul>${untranslated.map(item)}</ul>`;
+    untranslated.length === 0
+      ? html`<p>${t('languages.complete')}</p>`
+      : html`<ul class="link-list">${untranslated.map(item)}</ul>`;
   return card(t('languages.toTranslate', { language: languageName(tag) }), list);
 }
 

@@ -70,7 +70,10 @@ export function offerPages(app: App, services: PageServices): void {
     ...figuresOf(services, { dimension: 'offer', key: (row) => Number(row.id) }),
     empty: { title: 'offers.none', text: 'offers.noneText' },
     nameOf: offerName,
-    blocked: async (context) => ((await campaignChoices(context, '')).length > 0 ? null : noCampaigns(context)),
+    blocked: async (context) => {
+      const { rows } = await management.list(context, campaigns, { limit: '1' });
+      return rows.length > 0 ? null : noCampaigns(context);
+    },
     initial: (context) => ({
       campaign_id: queryText(context, 'campaign_id'),
       cta_yes: t('offers.sampleYes'),

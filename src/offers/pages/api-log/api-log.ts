@@ -15,6 +15,7 @@ import {
   card,
   emptyState,
   link,
+  linkButton,
   noMatches,
   pager,
   sparkline,
@@ -80,7 +81,12 @@ export function apiLogPages(app: App, shell: Shell, { pool, dbHealth, catalog, n
       lead: t('apiLog.lead'),
       nav: 'apiLog',
       body: isEmpty
-        ? emptyState('check', t('apiLog.none'), t('apiLog.noneText'))
+        ? emptyState(
+            'check',
+            t('apiLog.none'),
+            t('apiLog.noneText'),
+            linkButton(context.path('/integration'), t('nav.integration'), 'main'),
+          )
         : html`
           ${filterForm(context.path('/api-log'), typed, names)}
           ${

@@ -9,12 +9,15 @@ import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
 import { fromMicros } from '../../../platform/money.ts';
 import { badge, descriptionList, link, notice, strongLink, table } from '../../../shell/components.ts';
 import { moment, momentText, moneyFormat, perLocale, roughPercent } from '../../../shell/format.ts';
+import { moreFields } from '../../../shell/forms.ts';
 import { influenceText, type ReasonFormat, reasonText } from '../../fetch/reason-text.ts';
 import type { UserDecision } from '../../user-decisions.ts';
 import type { FoundDecision } from './find-decision.ts';
 import type { Question } from './question.ts';
 
 const maxOffers = 100;
+/** Number of competing offers that are shown at first. */
+const firstOffers = 10;
 
 /**
  * Renders the answer to a question: the verdict, all failing rules, the visitor, the competing offers, and the user's
@@ -120,9 +123,12 @@ function competition(
     ];
   };
   const listed = explanations.slice(0, maxOffers);
+  const others = listed.slice(firstOffers);
+  const othersTable = table(t('why.offers'), columns(), others.map(row));
   return html`
     <h2 class="section">${t('why.competition')}</h2>
-    ${table(t('why.offers'), columns(), listed.map(row))}
+    ${table(t('why.offers'), columns(), listed.slice(0, firstOffers).map(row))}
+    ${others.length > 0 && moreFields(t('why.moreOffers', { count: others.length }), othersTable)}
     <p class="hint">
       ${explanations.length > maxOffers && t('why.firstOf', { shown: maxOffers, total: explanations.length })}
       ${t('why.competitionHint')}

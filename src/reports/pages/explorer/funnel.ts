@@ -130,7 +130,7 @@ function funnel(
       <span class="numeric">${rowsOf(metric, value)} ${index > 0 && html`<small>${ofBefore(index)}</small>`}</span>
     </li>`;
   return html`
-    <ul class="bars" aria-label="${t('reports.funnel')}">${stages.map(bar)}</ul>
+    <ul class="bars short" aria-label="${t('reports.funnel')}">${stages.map(bar)}</ul>
     ${moreFields(
       t('layout.showAsTable'),
       table(

@@ -1,0 +1,89 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeHistory } from '../../src/demo/write-history.ts';
+import { type DemoServer, startDemoServer } from '../demo/support.ts';
+import { closeContexts, openBrowser } from '../support/browser.ts';
+import { timeLimit } from '../support/time-limit.ts';
+import { openAs, signInAs } from './support.ts';
+
+/** Maximum height of a page that is not a list, in CSS pixels. */
+const maxHeight = 3000;
+
+let demo: DemoServer;
+let browser: Browser;
+let page: Page;
+let base: string;
+beforeAll(async () => {
+  demo = await startDemoServer('rollup');
+  await writeHistory(demo.t.deps);
+  browser = await openBrowser();
+  base = `/dashboard/p/${demo.t.publisher.id}`;
+  const phone = { viewport: { width: 390, height: 844 }, reducedMotion: 'reduce' } as const;
+  page = await openAs(browser, await signInAs(demo.t, 'operator'), demo.url, `${base}/offers`, phone);
+});
+afterAll(async () => {
+  await closeContexts(browser);
+  await demo?.close();
+});
+
+const heightOf = (): Promise<number> => page.evaluate(() => window.document.documentElement.scrollHeight);
+
+// Long timeout: the pages are opened one after another.
+test('no page except lists is longer than 3,000 pixels on a phone', { timeout: timeLimit(180_000) }, async () => {
+  const tooLong: string[] = [];
+  const own = ['/overview', '/offers/1', '/offers/new', '/why?offer=1', '/campaigns/1', '/campaigns/1?edit=schedule'];
+  const settings = ['', '/themes/1', '/perk-messages', '/controls', '/webhooks/new', '/keys'];
+  const docs = ['/docs', '/docs/events', '/docs/api/campaigns', '/docs/guides/web', '/docs/guides/fetch-offers'];
+  for (const path of [
+    ...own.map((path) => base + path),
+    ...settings.map((path) => `${base}/settings${path}`),
+    ...docs,
+  ]) {
+    await page.goto(demo.url + path);
+    await page.locator('[hx-trigger="load"]').waitFor({ state: 'detached' });
+    const height = await heightOf();
+    if (height > maxHeight) tooLong.push(`${path}: ${height}`);
+  }
+  expect(tooLong).toEqual([]);
+});
+
+test('each row of a list is a block whose cells have the labels of their columns', async () => {
+  await page.goto(`${demo.url}${base}/offers`);
+  const row = page.locator('main tbody tr').first();
+  const name = await row.locator('td').nth(1).boundingBox();
+  const campaign = row.locator('[data-label="Campaign"]');
+  const below = await campaign.boundingBox();
+  expect(below?.y ?? 0).toBeGreaterThanOrEqual((name?.y ?? 0) + (name?.height ?? 0));
+  expect(await campaign.evaluate((cell: Element) => getComputedStyle(cell, '::before').content)).toBe(
+    '"Campaign" ": "',
+  );
+  expect(await row.getByRole('button', { name: 'Pause' }).isVisible()).toBe(true);
+});
+
+test('actions for selected rows appear with the first selection', async () => {
+  await page.goto(`${demo.url}${base}/campaigns`);
+  const pause = page.locator('form.bulk').getByRole('button', { name: 'Pause' });
+  expect(await pause.isVisible()).toBe(false);
+  await page.locator('main tbody input[name="key"]').first().check();
+  expect(await pause.isVisible()).toBe(true);
+});
+
+test('the hint of a choice is inside its box and describes it, and a click on it selects the choice', async () => {
+  await page.goto(`${demo.url}${base}/settings/webhooks/new`);
+  const choice = page.locator('.choice').filter({ hasText: 'Amazon SQS' });
+  const [box, hint] = [await choice.boundingBox(), await choice.locator('.hint').first().boundingBox()];
+  expect((hint?.y ?? 0) + (hint?.height ?? 0)).toBeLessThan((box?.y ?? 0) + (box?.height ?? 0));
+  const input = choice.getByRole('radio');
+  expect(await input.getAttribute('aria-describedby')).toBe(await choice.locator('.hint').first().getAttribute('id'));
+  await page.mouse.click((hint?.x ?? 0) + 40, (hint?.y ?? 0) + 8);
+  await expect.poll(() => input.isChecked()).toBe(true);
+});
+
+test('a link to a section of a long guide opens only this section', async () => {
+  await page.goto(`${demo.url}/docs/guides/web#browsers`);
+  await page.getByRole('heading', { name: 'Browsers' }).waitFor();
+  const open = () => page.locator('details.part[open] > summary').allInnerTexts();
+  await expect.poll(open).toEqual(['Browsers']);
+  await page.getByRole('heading', { name: 'Errors' }).click();
+  await expect.poll(open).toEqual(['Errors', 'Browsers']);
+});
