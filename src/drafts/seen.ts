@@ -13,9 +13,10 @@ const newForMs = 30 * dayMs;
 
 /**
  * SQL condition for whether a draft `d` was decided, other than by a rule when it was proposed, and user $2 has not
- * seen it since. Of an advertiser's drafts, decisions before the user joined are not new. Of the drafts that a user proposed
- * for a publisher, the user's own decisions are not new. $1 is the ID of the advertiser or publisher, and $3 the time
- * of the oldest new decision.
+ * seen the decision. $1 is the ID of the advertiser or publisher, and $3 the time of the oldest new decision.
+ *
+ * For the drafts of an advertiser, decisions before the user joined are not new. For the drafts that a user proposed
+ * for a publisher, the user's own decisions are not new.
  */
 const isNewFor = (reader: DraftReader): string => `d.state in ('scheduled', 'live', 'refused', 'undone')
   and d.decided_at > d.created_at and d.decided_at > $3

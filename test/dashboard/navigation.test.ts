@@ -129,7 +129,10 @@ test('adds up the badges of a collapsed group and shows each one next to its ent
   const navigation = navigationIn((await operator.get(own('/overview'))).body);
   const [, group = '', entry = ''] =
     /<summary>(.*?)<\/summary>.*?href="[^"]*\/drafts">(.*?)<\/a>/s.exec(navigation) ?? [];
-  expect([wordsOf(group), wordsOf(entry)]).toEqual(['Offers 1 drafts waiting', 'Drafts 1 drafts waiting']);
+  expect([wordsOf(group), wordsOf(entry)]).toEqual([
+    'Offers 1 drafts waiting or newly decided',
+    'Drafts 1 drafts waiting or newly decided',
+  ]);
 });
 
 describe('on account and operator pages', () => {

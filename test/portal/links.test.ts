@@ -74,15 +74,15 @@ describe('the list of portal links', () => {
   });
 
   test('has pages', async () => {
-    const made: { id: string }[] = [];
+    const links: { id: string }[] = [];
     for (let count = 0; count < 3; count += 1) {
       nowMs += 1000;
-      made.push(await create());
+      links.push(await create());
     }
     const first = await listed('?limit=2');
-    expect(first.data.map(({ id }: { id: string }) => id)).toEqual([made[2]?.id, made[1]?.id]);
+    expect(first.data.map(({ id }: { id: string }) => id)).toEqual([links[2]?.id, links[1]?.id]);
     const second = await listed(`?limit=2&cursor=${first.next_cursor}`);
-    expect([second.data[0].id, second.next_cursor]).toEqual([made[0]?.id, null]);
+    expect([second.data[0].id, second.next_cursor]).toEqual([links[0]?.id, null]);
   });
 });
 

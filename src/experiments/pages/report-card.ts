@@ -108,11 +108,11 @@ export type RowsOfArms = (
 export const rowsOfArms =
   ({ path }: PublisherContext, { key, arms: current, versions }: ExperimentView): RowsOfArms =>
   (names, metric, value, filters = {}) => {
-    const known = new Set([
+    const armKeys = new Set([
       holdoutArm,
       ...[{ arms: current }, ...versions].flatMap(({ arms }) => arms.map((arm) => arm.key)),
     ]);
-    const arms = names.filter((name) => known.has(name));
+    const arms = names.filter((name) => armKeys.has(name));
     if (arms.length === 0) return value;
     return rowsLink(path, value, {
       metric,

@@ -250,15 +250,15 @@ async function sendTest(scope: Scope, context: PublisherContext, fields: Fields)
   const { deps, failFast } = scope;
   const { publisher, request } = context;
   const type = typeIn(scope, context);
-  const found = receiversOf(await readAll(scope, context), type).find(
+  const receiver = receiversOf(await readAll(scope, context), type).find(
     ({ endpoint }) => String(endpoint.id) === fields.text('endpoint'),
   );
-  if (found === undefined) throw new AppError('not_found');
+  if (receiver === undefined) throw new AppError('not_found');
   const answer = (result: Html): Promise<PageResult> | PageResult =>
     isFragmentRequest(request) ? { fragment: result } : eventPage(scope, context, result);
   try {
     await failFast(() => takeTestToken(deps.pool, publisher.id, deps.now()));
-    const target = readTarget(type, {}, found.endpoint, { ...deps, rules: urlRulesOf(deps.config) });
+    const target = readTarget(type, {}, receiver.endpoint, { ...deps, rules: urlRulesOf(deps.config) });
     const tools = { ...deps, publisher, publicUrl: deps.config.publicUrl };
     return answer(testResult(await testEndpoint(target, tools)));
   } catch (err) {

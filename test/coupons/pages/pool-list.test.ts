@@ -40,7 +40,7 @@ test('all pools are listed with their stock, and those that need attention come 
   await t.pool.query("update coupon_pools set expires_at = now() - interval '1 day' where offer_id = 3");
 
   const { data } = await listOf();
-  const summary = data.map(({ offer_id, kind, state, left }: Record<string, unknown>) => [offer_id, kind, state, left]);
+  const summary = data.map((pool: Record<string, unknown>) => [pool.offer_id, pool.kind, pool.state, pool.left]);
   expect(summary).toEqual([
     [1, 'codes', 'available', 2],
     [2, 'codes', 'expiring', 1],

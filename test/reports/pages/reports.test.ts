@@ -228,7 +228,7 @@ test('lists and pages show the last 7 days of each row', async () => {
     ['/offers', '/offers/1'],
   ] as const) {
     // Six days with 2 × 8 clicks of 0.50 each, and one of these hours today.
-    expect((await analyst.get(own(list))).body, list).toMatch(/<\/svg> US\$52\.00/);
+    expect((await analyst.get(own(list))).body, list).toMatch(/<\/svg> <a class="opens-rows"[^>]*>US\$52\.00/);
     expect(textOf((await analyst.get(own(page))).body), page).toMatch(/Last 7 days .*Revenue US\$52\.00/);
   }
 });
