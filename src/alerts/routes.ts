@@ -126,7 +126,7 @@ export async function alertRoutes(app: App, { http, ...deps }: RouteDeps): Promi
   app.get(path, { schema: listSchema, ...hooks }, async (request, reply) => {
     const { publisherId } = callOf(request);
     const {
-      kind: wanted = null,
+      kind: kindFilter = null,
       cursor,
       limit,
     } = request.query as { kind?: AlertKind; cursor?: string; limit?: string };
@@ -135,7 +135,7 @@ export async function alertRoutes(app: App, { http, ...deps }: RouteDeps): Promi
       throw new AppError('invalid_request', {
         details: [{ path: '/querystring/cursor', message: problem('noCursor') }],
       });
-    const query = { kind: wanted, beforeId: cursor === undefined ? null : Number(cursor), limit: count };
+    const query = { kind: kindFilter, beforeId: cursor === undefined ? null : Number(cursor), limit: count };
     const alerts = await listAlerts(pool, { publisherId, userId: 0 }, query, now());
     const { timeZone } = publisherOf(catalog, publisherId);
     reply.header('cache-control', 'no-store');

@@ -63,7 +63,8 @@ with due as (
   from due where (m.alert_id, m.rule_id) = (due.alert_id, due.rule_id)
   returning m.alert_id, m.rule_id, m.attempts, m.about_end
 )
-select t.*, a.kind, a.data, a.ended_at, a.publisher_id, p.name as publisher, p.time_zone, r.url_sealed, u.email, u.language
+select t.*, a.kind, a.data, a.ended_at, a.publisher_id, p.name as publisher, p.time_zone, r.url_sealed, u.email,
+  u.language
 from taken t join alerts a on a.id = t.alert_id join alert_rules r on r.id = t.rule_id
 join publishers p on p.id = a.publisher_id
 left join users u on u.id = r.user_id and ${mayOpen('u.id', 'a.publisher_id')}`;

@@ -32,8 +32,8 @@ const conditionFields = {
   key: orNull(Type.String(), {
     title: 'TargetingConditionKey',
     description:
-      'Targeting list, such as `countries`. For `conditions`, the index of the part among the conditions that must all ' +
-      'be met. `null` for other rules.',
+      'Targeting list, such as `countries`. For `conditions`, the index of the part among the conditions that must ' +
+      'all be met. `null` for other rules.',
   }),
   text: Type.String({ description: 'The condition in words.' }),
 };
@@ -94,7 +94,10 @@ type RouteDeps = {
   now: () => number;
 };
 
-/** Registers the routes that compare the targeting of a campaign with recent sessions (docs/guides/forecasts.md#check-the-targeting). */
+/**
+ * Registers the routes that compare the targeting of a campaign with recent sessions
+ * (docs/guides/forecasts.md#check-the-targeting).
+ */
 export async function targetingRoutes(app: App, deps: RouteDeps): Promise<void> {
   const { http, campaigns, catalog, checkTargeting, now } = deps;
   const permitted = requirePermission(http, campaigns.permission);
@@ -159,20 +162,20 @@ type Check = Awaited<ReturnType<Offers['checkTargeting']>>;
 
 /** Converts a check to API format. */
 function viewOf({ isSampled, conditions, examples, ...check }: Check, rules: CampaignRules) {
-  const named = <Condition extends { rule: string; key: string | null }>(condition: Condition) => ({
+  const withText = <Condition extends { rule: string; key: string | null }>(condition: Condition) => ({
     ...condition,
     text: conditionText(condition, rules),
   });
   return {
     ...check,
     is_sampled: isSampled,
-    conditions: conditions.map(named),
+    conditions: conditions.map(withText),
     examples: examples.map(({ context: { nowMs, placement, geo, device }, unmet }) => ({
       at: new Date(nowMs).toISOString(),
       placement,
       country: geo.country,
       device,
-      unmet: unmet.map(named),
+      unmet: unmet.map(withText),
     })),
   };
 }

@@ -223,7 +223,7 @@ function catalogueParts({ pool, dbHealth, config, now, catalog, model }: Catalog
       const holdBacks = needsHoldBacks ? await findHoldBacks(pool, candidate.offer.campaign, nowMs) : [];
       return html`
         ${goal !== null && delivery !== null && goalCard(context, { goal, delivery, holdBacks })}
-        ${candidate !== undefined && decisive !== null && (await planOf(candidate.offer.campaign, decisive, holdBacks, nowMs))}
+        ${needsHoldBacks && decisive !== null && (await planOf(candidate.offer.campaign, decisive, holdBacks, nowMs))}
         ${budgetsCard(limits, candidate?.payout.currency ?? null)}
         ${await outcomesCard(pool, context, id, nowMs)}`;
     });

@@ -51,7 +51,8 @@ export async function readCampaignHours(executor: Executor, query: HoursQuery): 
   const { rows } = await executor.query<CampaignHour>(
     `with counts as (
       select bucket, sum(impressions) as impressions, sum(clicks) as clicks from rollups
-      where publisher_id = any($1) and grain = ${dimensionBits.offer} and bucket >= $2 and campaign_id = $3 group by bucket
+      where publisher_id = any($1) and grain = ${dimensionBits.offer} and bucket >= $2 and campaign_id = $3
+      group by bucket
     ), money as (
       select bucket, sum_exact(revenue_micros) as revenue from rollup_money
       where publisher_id = any($1) and grain = ${dimensionBits.offer} and bucket >= $2 and campaign_id = $3

@@ -51,11 +51,11 @@ function fieldsOf(body: string, action: string): Field[] {
     if (type === 'checkbox')
       fields.set(name, { name, value: isChecked ? value || 'on' : null, other: isChecked ? null : value || 'on' });
     else if (type === 'radio') {
-      const known = fields.get(name);
+      const earlier = fields.get(name);
       fields.set(name, {
         name,
-        value: isChecked ? value : (known?.value ?? null),
-        other: isChecked ? (known?.other ?? null) : value,
+        value: isChecked ? value : (earlier?.value ?? null),
+        other: isChecked ? (earlier?.other ?? null) : value,
       });
     } else fields.set(name, { name, value, other: changed(tag, value) });
   }
@@ -83,8 +83,8 @@ const valuesOf = (fields: readonly Field[]): Record<string, string> =>
 const unsaved: ReadonlySet<string> = new Set(['template', 'preview_of', 'headers']);
 
 /**
- * Changes each field of a form alone and each pair of fields, saves, reloads and compares. Changes that the form rejects
- * with an error are not compared, because nothing is lost then.
+ * Changes each field of a form alone and each pair of fields, saves, reloads and compares. Changes that the form
+ * rejects with an error are not compared, because nothing is lost then.
  * @param others values for fields whose format cannot be guessed
  * @returns the number of saved changes
  */
@@ -121,24 +121,23 @@ async function create(path: string, body: object): Promise<string> {
   return String(key ?? id);
 }
 
-test(
-  'every field of the forms for settings, placements, sequence rules and audiences is saved, alone and with each other',
-  { timeout: timeLimit(180_000) },
-  async () => {
-    const rule = await create('/sequence-rules', { effect: 'deny', match: { tags: ['one'] } });
-    const audience = await create('/audiences', {
-      key: 'seen',
-      name: 'Seen',
-      rule: { event: 'conversion', times: 2, within_days: 30, category: 'Food', outcome: 'order' },
-    });
-    await create('/placements', { name: 'gift-page', display_name: 'Gifts' });
-    const pages = ['', '/placements/gift-page', `/sequence-rules/${rule}`].map((path) => `/settings${path}`);
-    for (const page of [...pages, `/audiences/${audience}`])
-      expect([page, await savesEach(own(page))]).toEqual([page, expect.any(Number)]);
-  },
-);
+test('every field of the forms for settings, placements, sequence rules and audiences is saved, alone and with each other', {
+  timeout: timeLimit(180_000),
+}, async () => {
+  const rule = await create('/sequence-rules', { effect: 'deny', match: { tags: ['one'] } });
+  const audience = await create('/audiences', {
+    key: 'seen',
+    name: 'Seen',
+    rule: { event: 'conversion', times: 2, within_days: 30, category: 'Food', outcome: 'order' },
+  });
+  await create('/placements', { name: 'gift-page', display_name: 'Gifts' });
+  const pages = ['', '/placements/gift-page', `/sequence-rules/${rule}`].map((path) => `/settings${path}`);
+  for (const page of [...pages, `/audiences/${audience}`])
+    expect([page, await savesEach(own(page))]).toEqual([page, expect.any(Number)]);
+});
 
-test('every field of an HTTP endpoint is saved, alone and with each other', { timeout: timeLimit(180_000) }, async () => {
+const longer = { timeout: timeLimit(180_000) };
+test('every field of an HTTP endpoint is saved, alone and with each other', longer, async () => {
   const settings = { url: 'https://hooks.example/', method: 'POST', events: ['usp.selection'], description: 'Shop' };
   const transformation = { body: '{ "id": id }', headers: '{ "x-id": id }' };
   const id = await create('/webhook-endpoints', { ...settings, transformation });

@@ -151,7 +151,7 @@ test('every operation responds as documented to its example with existing ids', 
   );
   await demo.t.pool.query(
     `insert into alerts (id, publisher_id, kind, subject, cause, data, raised_at) overriding system value
-    values (1, $1, 'campaign.ended', '1', '', '{"campaign_id":1,"name":"Box","ended_at":"2026-01-01T00:00:00Z"}', now())`,
+    values (1, $1, 'campaign.ended', '1', '', '{"name":"Box","ended_at":"2026-01-01T00:00:00Z"}', now())`,
     [demo.t.publisher.id],
   );
   await demo.t.pool.query(

@@ -88,7 +88,7 @@ function item(context: PublisherContext, alert: DescribedAlert): Html {
 /** Describes who was notified of an alert, and which messages could not be sent. */
 function notifiedText(messages: readonly AlertMessage[]): string {
   if (messages.length === 0) return t('alerts.notifiedNobody');
-  const named = (state: AlertMessage['state']): string => {
+  const namesWith = (state: AlertMessage['state']): string => {
     const of = messages.filter((message) => message.state === state);
     const mails = of.filter(({ channel }) => channel === null).length;
     const channels = of.flatMap(({ channel, error }) => {
@@ -97,7 +97,7 @@ function notifiedText(messages: readonly AlertMessage[]): string {
     });
     return [...(mails > 0 ? [t('alerts.mailCount', { count: mails })] : []), ...channels].join(', ');
   };
-  const states = (['sent', 'waiting', 'failed'] as const).map((state) => ({ state, names: named(state) }));
+  const states = (['sent', 'waiting', 'failed'] as const).map((state) => ({ state, names: namesWith(state) }));
   return states
     .filter(({ names }) => names !== '')
     .map(({ state, names }) => t('alerts.notified', { state, names }))

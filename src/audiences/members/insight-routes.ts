@@ -118,8 +118,8 @@ export async function insightRoutes(app: App, { http, userKeys, estimate }: Rout
     operationId: 'estimateAudience',
     summary: 'Estimate the size of an audience',
     description:
-      'Counts the users that a rule would select now, without creating an audience. Returns 429 if another estimate is ' +
-      'running, and 400 if there are too many events to count them within 5 seconds.',
+      'Counts the users that a rule would select now, without creating an audience. Returns 429 if another estimate ' +
+      'is running, and 400 if there are too many events to count them within 5 seconds.',
     tags,
     querystring: publisherQuery,
     body: estimateBody,

@@ -117,8 +117,8 @@ export function blockedOfferRoutes(app: App, http: ManagementHttp, { find }: Rou
       category,
       text,
     } = request.body as Static<typeof sampleBody>;
-    const found = blocksOfSample(publisher, stored, { landingUrl, advertiser, category, text });
-    return { message: 'Block rules tested.', data: { blocked: found.length > 0, blocks: found.map(viewOf) } };
+    const reasons = blocksOfSample(publisher, stored, { landingUrl, advertiser, category, text });
+    return { message: 'Block rules tested.', data: { blocked: reasons.length > 0, blocks: reasons.map(viewOf) } };
   });
 }
 

@@ -35,20 +35,22 @@ function blocksOf(controls: Controls | null, offer: Offer): Block[] {
 export type OfferSample = { landingUrl?: string; advertiser?: string; category?: string; text?: string };
 
 /**
- * Returns the rules that would block an offer with the given properties. Rules about properties that are left out do not
- * apply.
+ * Returns the rules that would block an offer with the given properties. Rules about properties that are left out do
+ * not apply.
  */
 export function blocksOfSample({ index }: Publisher, stored: StoredControls, sample: OfferSample): Block[] {
   const { landingUrl = '', advertiser = '', category = '', text = '' } = sample;
   const name = advertiser.trim().toLowerCase();
-  const known = index.offers.find(({ campaign }) => campaign.advertiserName.toLowerCase() === name)?.campaign;
+  const advertiserCampaign = index.offers.find(
+    ({ campaign }) => campaign.advertiserName.toLowerCase() === name,
+  )?.campaign;
   const blank = blankOffer(0, 0, 0);
   const campaign = {
     ...blank.campaign,
     landingUrl,
     category,
     advertiserName: advertiser,
-    ...(name !== '' && known !== undefined && { advertiserId: known.advertiserId }),
+    ...(name !== '' && advertiserCampaign !== undefined && { advertiserId: advertiserCampaign.advertiserId }),
   };
   const applied = <Lists extends OfferLists>(lists: Lists): Lists => ({
     ...lists,

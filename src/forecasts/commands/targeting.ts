@@ -3,7 +3,7 @@ import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 
 type Condition = { text: string; excluded: number; only: number };
 type Example = { at: string; placement: string; unmet: readonly { text: string }[] };
-type Answer = {
+type CheckAnswer = {
   data: {
     days: number;
     sessions: number;
@@ -23,7 +23,7 @@ export const targeting: Run = async (call) => {
   const answer = /^\d+$/.test(source)
     ? await api.call('GET', `/manage/v1/campaigns/${source}/targeting`)
     : await api.call('POST', '/manage/v1/campaigns/targeting', { body: draftOf(await readJsonFile(call, source)) });
-  const { data, warnings } = answer as Answer;
+  const { data, warnings } = answer as CheckAnswer;
   call.out.data(data);
   const { days, sessions, matching, conditions, unseen, examples } = data;
   call.out.line(`${matching} of ${sessions} sessions in the last ${days} days match.`);

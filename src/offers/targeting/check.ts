@@ -7,8 +7,8 @@ import { runInSlices } from '../../platform/lib/slices.ts';
 import type { SessionSample } from '../decision-log/decision-sample.ts';
 
 /**
- * Comparison of a draft campaign with recent sessions. All counts are estimates for the whole period if only a sample of
- * its sessions was read.
+ * Comparison of a draft campaign with recent sessions. All counts are estimates for the whole period if only a sample
+ * of its sessions was read.
  */
 export type TargetingCheck = {
   /** Whether the counts are estimated from a sample. */
@@ -24,8 +24,8 @@ export type TargetingCheck = {
 };
 
 /**
- * Effect of a condition: the number of sessions that it excludes, and `only` for those that no other condition excludes,
- * which would match without it.
+ * Effect of a condition: the number of sessions that it excludes, and `only` for those that no other condition
+ * excludes, which would match without it.
  */
 export type ConditionEffect = DraftCondition & { excluded: number; only: number };
 

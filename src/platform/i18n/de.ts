@@ -1668,12 +1668,12 @@ export const de: Messages = {
     planTitle: 'Ausspielung und Plan',
     planNow:
       '{state, select, on {Im Plan: {used} verbraucht, {planned} bis jetzt geplant.} ahead {Dem Plan um {by} voraus: ' +
-      '{used} verbraucht, {planned} bis jetzt geplant.} other {{by} hinter dem Plan: {used} verbraucht, {planned} bis ' +
-      'jetzt geplant.}}',
+      '{used} verbraucht, {planned} bis jetzt geplant.} other {{by} hinter dem Plan: {used} verbraucht, {planned} ' +
+      'bis jetzt geplant.}}',
     planEffect:
-      '{state, select, ahead {Die Kampagne nimmt nur an {share} der Entscheidungen teil, bis der Plan aufgeholt hat.} ' +
-      'behind {Die Kampagne nimmt an {share} der Entscheidungen teil, der Plan bremst sie also nicht. Sie holt auf, ' +
-      'sobald mehr Sitzungen passen.} other {Die Kampagne nimmt an {share} der Entscheidungen teil.}}',
+      '{state, select, ahead {Die Kampagne nimmt nur an {share} der Entscheidungen teil, bis der Plan sie eingeholt ' +
+      'hat.} behind {Die Kampagne nimmt an {share} der Entscheidungen teil, der Plan bremst sie also nicht. Sie holt ' +
+      'auf, sobald mehr Sitzungen passen.} other {Die Kampagne nimmt an {share} der Entscheidungen teil.}}',
     planHeldBack: 'Häufigste Gründe, warum sie in den letzten 24 Stunden nicht gezeigt wurde: {rules}.',
     planEnds: 'Der Zeitraum endet am {time} ({zone}).',
     planProjected: 'Wenn es so weitergeht, sind bis dahin {projected} von {whole} verbraucht.',
@@ -1855,8 +1855,8 @@ export const de: Messages = {
     moreBlocked: 'Und {rest} weitere.',
     testTitle: 'Regeln testen',
     testLead:
-      'Prüfen Sie, ob die gespeicherten Regeln ein Angebot sperren würden und welche Regel greift. Leere Felder bleiben ' +
-      'unberücksichtigt.',
+      'Prüfen Sie, ob die gespeicherten Regeln ein Angebot sperren würden und welche Regel greift. Leere Felder ' +
+      'bleiben unberücksichtigt.',
     testUrl: 'Zielseite',
     testText: 'Text des Angebots',
     test: 'Testen',

@@ -384,7 +384,8 @@ export const en = {
     unmute: 'Unmute',
     mutedFor: 'Alert muted for {duration}.',
     notified:
-      '{state, select, sent {Notified: {names}.} waiting {Sending to: {names}.} other {Could not be sent to: {names}.}}',
+      '{state, select, sent {Notified: {names}.} waiting {Sending to: {names}.} other {Could not be sent to: ' +
+      '{names}.}}',
     notifiedNobody: 'Nobody was notified.',
     mailCount: '{count, plural, one {1 e-mail} other {# e-mails}}',
     recent: 'Last {days, number} days',

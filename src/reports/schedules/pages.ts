@@ -60,10 +60,10 @@ async function sendNow({ deps: { pool, now } }: Scope, context: PublisherContext
   const { publisher, viewer, path } = context;
   const ofUser = hasRole(viewer.user.role, 'manager') ? null : viewer.user.id;
   const schedule = { publisherId: publisher.id, id: idIn(context), ofUser };
-  const due = await makeDue(pool, schedule, now());
-  if (due === null) throw new AppError('not_found');
-  const to = path(`/reports/saved/${due.reportId}`);
-  return due.isDue ? { to, done: t('reports.sentNow') } : { to, failed: t('reports.sentJustNow') };
+  const dueReport = await makeDue(pool, schedule, now());
+  if (dueReport === null) throw new AppError('not_found');
+  const to = path(`/reports/saved/${dueReport.reportId}`);
+  return dueReport.isDue ? { to, done: t('reports.sentNow') } : { to, failed: t('reports.sentJustNow') };
 }
 
 const idIn = (context: PublisherContext): number => (/^\d{1,9}$/.test(keyIn(context)) ? Number(keyIn(context)) : 0);

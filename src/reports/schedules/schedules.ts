@@ -98,8 +98,8 @@ export async function stopSchedule(
 }
 
 /**
- * Makes a schedule due now, unless its report was sent less than a minute ago. If `ofUser` is set, only if it belongs to
- * that user.
+ * Makes a schedule due now, unless its report was sent less than a minute ago. If `ofUser` is set, only if it belongs
+ * to that user.
  * @returns the report ID and whether the schedule is due now; null if the schedule does not exist
  */
 export async function makeDue(

@@ -48,7 +48,9 @@ export const rulesToForm = (rules: unknown, timeZone: string): Record<string, Fo
 export const readRules = (fields: Fields, timeZone: string, section?: RuleSection): Nested =>
   readParts(section === undefined ? allParts(timeZone) : partsOf(timeZone)[section], fields);
 
-/** Returns the form values of a section, with the rules of another campaign. Rules without a form field are not copied. */
+/**
+ * Returns the form values of a section, with the rules of another campaign. Rules without a form field are not copied.
+ */
 export function copiedValues(values: FormValues, rules: unknown, timeZone: string, section: RuleSection): FormValues {
   const parts = partsOf(timeZone)[section];
   const isPart = (name: string): boolean =>

@@ -69,7 +69,11 @@ async function estimate(
     <meter min="0" max="1" value="${share}" aria-label="${t('campaigns.eligibleShare')}"></meter>
     ${check.matching === 0 && noneEligible()}`;
   const hint = html`<p class="hint">${t(check.isSampled ? 'campaigns.reachHintSample' : 'campaigns.reachHint')}</p>`;
-  const details = html`${remarks(check, rules, nowMs)}${effectList(check, rules)}${hint}${exampleList(publisher, check, rules)}`;
+  const details = html`
+    ${remarks(check, rules, nowMs)}
+    ${effectList(check, rules)}
+    ${hint}
+    ${exampleList(publisher, check, rules)}`;
   return { content, details };
 }
 
@@ -116,7 +120,7 @@ function exampleList(
     const missed = unmet.map((condition) => conditionText(condition, rules)).join('; ');
     return html`
       <li>
-        ${badge(t(unmet.length === 0 ? 'campaigns.exampleMatches' : 'campaigns.exampleMisses'), unmet.length === 0 ? 'good' : 'plain')}
+        ${unmet.length === 0 ? badge(t('campaigns.exampleMatches'), 'good') : badge(t('campaigns.exampleMisses'))}
         ${moment(publisher, new Date(context.nowMs))}<br>
         <small>${facts.filter((fact) => fact !== null).join(' · ')}</small>
         ${missed !== '' && html`<br><small>${t('campaigns.exampleMissed', { conditions: missed })}</small>`}
