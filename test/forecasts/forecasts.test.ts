@@ -188,7 +188,7 @@ test('a targeting check warns about conditions that no value meets, and rejects 
       [
         {
           path: '/rules/conditions',
-          message: 'No value of plan can meet all conditions on it, so the campaign is never shown.',
+          message: 'No value of plan can meet all conditions on this attribute, so the campaign is never shown.',
         },
       ],
     ]);
@@ -214,7 +214,8 @@ test('a lifetime budget that the daily budget cannot use up by the end gets a wa
   expect(warnings).toEqual([
     {
       path: '/rules/total_caps/0/limit',
-      message: 'The limit of 1000 cannot be reached: the smaller caps allow at most 550 until the end.',
+      message:
+        'The limit of 1000 cannot be reached. The caps for shorter periods allow at most 550 before the campaign ends.',
     },
   ]);
   expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: rules(200) })).body.warnings).toEqual([]);
@@ -232,7 +233,7 @@ test('the section for targeting shows the effect of each condition, and can copy
     'rules.targeting.countries.include': 'AT',
   });
   expect(estimate.body).toContain('Countries: Austria');
-  expect(estimate.body).toContain('Excludes 67%. Without it, 67% more would match.');
+  expect(estimate.body).toContain('Excludes 67% of sessions. Without this condition, another 67% would match.');
   const incomplete = await admin.post(`${page}/estimate?edit=targeting`, {
     _stored: '{}',
     'rules.targeting.countries.include': 'XX',

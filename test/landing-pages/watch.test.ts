@@ -380,7 +380,7 @@ describe('a landing page that is being entered', () => {
     const results: string[] = [];
     for (let count = 0; count < 25; count += 1) results.push(await check(`https://shop.com:${port}/`));
     expect(results.filter((result) => result.startsWith('Working'))).toHaveLength(20);
-    expect(results.at(-1)).toContain('Many pages were checked in the last minute.');
+    expect(results.at(-1)).toContain('Too many pages were checked in the last minute.');
     expect(calls).toHaveLength(20);
     clock.ms += 6000;
     expect(await check(`https://shop.com:${port}/`)).toContain('Working');

@@ -118,7 +118,7 @@ describe('an admin', () => {
     expect([foreign.statusCode, textOf(foreign.body)]).toEqual([422, expect.stringContaining('Select an API key.')]);
     const empty = await admin.post(page(), { ...fields(await keyOf(me)), permissions: '', minutes: '61' });
     expect(textOf(empty.body)).toContain('Select at least one permission.');
-    expect(textOf(empty.body)).toContain('The lifetime can be 1 to 60 minutes.');
+    expect(textOf(empty.body)).toContain('The lifetime must be between 1 and 60 minutes.');
     const origin = await admin.post(page(), { ...fields(await keyOf(me)), frame_origin: 'javascript:alert(1)' });
     expect(origin.statusCode).toBe(422);
   });

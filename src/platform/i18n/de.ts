@@ -410,10 +410,10 @@ export const de: Messages = {
     muteFor: 'Dauer',
     muteNow: 'Meldung stummschalten',
     muteHint:
-      'Niemand wird über diese Meldung benachrichtigt. Sie bleibt im Posteingang, und Sie können die Stummschaltung ' +
-      'jederzeit aufheben.',
+      'Solange eine Meldung stummgeschaltet ist, wird niemand benachrichtigt. Sie bleibt im Posteingang, und Sie ' +
+      'können die Stummschaltung jederzeit aufheben.',
     muteNote: 'Grund',
-    muteNoteHint: 'Optional, für Ihre Kollegen sichtbar. Bis zu {max, number} Zeichen.',
+    muteNoteHint: 'Optional und für Ihr Team sichtbar. Bis zu {max, number} Zeichen.',
     muteNoteLong: 'Der Grund darf höchstens {max, number} Zeichen lang sein.',
     muteHours: '{hours, plural, one {# Stunde} other {# Stunden}}',
     muteDays: '{days, plural, one {# Tag} other {# Tage}}',
@@ -828,10 +828,10 @@ export const de: Messages = {
     blockRuleJob:
       'Die Kosten der Sperrregeln werden für diesen Publisher bereits berechnet. Versuchen Sie es später erneut.',
     audienceEstimate:
-      'Für diesen Publisher wird gerade eine Zielgruppe geschätzt. Versuchen Sie es in einigen Sekunden erneut.',
+      'Für diesen Publisher wird bereits eine Zielgruppe geschätzt. Versuchen Sie es in einigen Sekunden erneut.',
     estimateTooLarge:
-      'Für eine Schätzung gibt es zu viele Ereignisse. Verkürzen Sie den Zeitraum oder beschränken Sie die Regel auf ' +
-      'eine Kampagne.',
+      'Für eine Schätzung der Größe gibt es zu viele Ereignisse. Verkürzen Sie den Zeitraum, oder beschränken Sie ' +
+      'die Regel auf eine Kampagne.',
     idOrEmail: 'Der Body muss entweder id oder sha256_email enthalten.',
     forecastJob:
       'Für diesen Publisher wird gerade eine Prognose berechnet. Versuchen Sie es in einigen Sekunden erneut.',
@@ -953,9 +953,12 @@ export const de: Messages = {
     goalImpossible:
       'Das Ziel ist bis dahin nicht erreichbar. Nach den Anfragen der letzten Tage sind etwa {possible} möglich.',
     sameCap: 'Diese Begrenzung wiederholt eine frühere. Entfernen Sie eine davon.',
-    neverBoth: 'Kein Wert von {key} kann alle Bedingungen dafür erfüllen. Die Kampagne wird daher nie ausgespielt.',
+    neverBoth:
+      'Kein Wert von {key} kann alle Bedingungen für dieses Attribut erfüllen. Die Kampagne wird daher nie ' +
+      'ausgespielt.',
     capUnreachable:
-      'Die Grenze von {limit} ist nicht erreichbar: Die kleineren erlauben bis zum Ende höchstens {most}.',
+      'Das Limit von {limit} ist nicht erreichbar. Die Limits für kürzere Zeiträume lassen bis zum Ende der Kampagne ' +
+      'höchstens {most} zu.',
     conditionsDeep: 'Bedingungen dürfen höchstens {max, number} Ebenen tief verschachtelt sein.',
     aCondition: 'Der Wert muss eine Bedingung sein: ein Objekt mit „all“, mit „any“ oder mit „key“ und „op“.',
     comparisons: 'Eine Regel darf höchstens {max, number} Vergleiche enthalten.',
@@ -1390,7 +1393,7 @@ export const de: Messages = {
       '{other}: {share} dieser und {otherShare} der anderen Zielgruppe.',
     didTooFew: 'Die Regel verlangt das Ereignis {needed, plural, one {einmal} other {#-mal}} innerhalb des Zeitraums.',
     estimate: 'Geschätzte Größe',
-    estimateHint: 'Wählen Sie, was Nutzer getan haben müssen, um zu sehen, wie viele davon die Regel auswählt.',
+    estimateHint: 'Legen Sie fest, was Nutzer getan haben müssen. Dann sehen Sie, wie viele die Regel auswählt.',
     estimateList: 'Die Mitglieder einer Liste fügen Sie nach dem Speichern hinzu.',
     estimateUsers: '<b>{users}</b> {count, plural, one {Nutzer wäre} other {Nutzer wären}} jetzt Mitglied.',
     estimateTimes: 'Mindestens {times, plural, one {einmal} other {#-mal}}',
@@ -1591,14 +1594,14 @@ export const de: Messages = {
     eligible: '<b>{eligible}</b> von {sessions} Sitzungen der letzten {days, number} Tage passen ({share}).',
     eligibleAbout: '<b>Etwa {eligible}</b> von {sessions} Sitzungen der letzten {days, number} Tage passen ({share}).',
     eligibleShare: 'Anteil der passenden Sitzungen',
-    excludedSessions: 'Was Sitzungen ausschließt',
-    excludes: 'Schließt {share} aus. Ohne diese Bedingung würden {only} mehr passen.',
-    excludedCounts: '{excluded} Sitzungen ausgeschlossen, davon {only} durch nichts anderes',
+    excludedSessions: 'Bedingungen, die Sitzungen ausschließen',
+    excludes: 'Schließt {share} der Sitzungen aus. Ohne diese Bedingung würden weitere {only} passen.',
+    excludedCounts: '{excluded} Sitzungen ausgeschlossen, davon {only} nur durch diese Bedingung',
     unseen_attribute: 'Keine der letzten Sitzungen hat das Attribut {key}. Prüfen Sie die Schreibweise.',
     unseen_audience:
-      'Kein Nutzer der letzten Sitzungen war in der Zielgruppe {key}. Mit Sitzungen wird nur gespeichert, in welchen ' +
-      'der von Kampagnen genutzten Zielgruppen der Nutzer ist.',
-    examples: 'Letzte Sitzungen als Beispiele',
+      'In den letzten Sitzungen war kein Nutzer in der Zielgruppe {key}. Eine Sitzung speichert die Zugehörigkeit zu ' +
+      'einer Zielgruppe nur, solange eine Kampagne die Zielgruppe verwendet.',
+    examples: 'Beispiele aus den letzten Sitzungen',
     exampleMatches: 'Passt',
     exampleMisses: 'Passt nicht',
     exampleMissed: 'Nicht erfüllt: {conditions}',
@@ -1674,10 +1677,10 @@ export const de: Messages = {
       '{state, select, ahead {Die Kampagne nimmt nur an {share} der Entscheidungen teil, bis der Plan sie eingeholt ' +
       'hat.} behind {Die Kampagne nimmt an {share} der Entscheidungen teil, der Plan bremst sie also nicht. Sie holt ' +
       'auf, sobald mehr Sitzungen passen.} other {Die Kampagne nimmt an {share} der Entscheidungen teil.}}',
-    planHeldBack: 'Häufigste Gründe, warum sie in den letzten 24 Stunden nicht gezeigt wurde: {rules}.',
+    planHeldBack: 'Häufigste Gründe, warum sie in den letzten 24 Stunden nicht ausgespielt wurde: {rules}.',
     planEnds: 'Der Zeitraum endet am {time} ({zone}).',
-    planProjected: 'Wenn es so weitergeht, sind bis dahin {projected} von {whole} verbraucht.',
-    planDaily: 'Der Rest des Budgets wird jeden Tag neu auf die verbleibenden Tage verteilt.',
+    planProjected: 'Bei gleichbleibendem Tempo sind bis dahin {projected} von {whole} verbraucht.',
+    planDaily: 'Der Rest des Budgets oder Limits wird jeden Tag neu auf die verbleibenden Tage verteilt.',
     planChart: 'Verbraucht und geplant seit Beginn des Zeitraums',
     planTime: 'Zeit',
     planActual: 'Verbraucht',
@@ -1857,10 +1860,10 @@ export const de: Messages = {
     testLead:
       'Prüfen Sie, ob die gespeicherten Regeln ein Angebot sperren würden und welche Regel greift. Leere Felder ' +
       'bleiben unberücksichtigt.',
-    testUrl: 'Zielseite',
-    testText: 'Text des Angebots',
+    testUrl: 'Landingpage',
+    testText: 'Angebotstext',
     test: 'Testen',
-    testShown: 'Keine Regel sperrt ein solches Angebot.',
+    testShown: 'Keine Regel sperrt ein Angebot mit diesen Angaben.',
     testBlocked: 'Gesperrt',
     testBadUrl: 'Geben Sie eine URL wie https://shop.example/ ein.',
     noSample:
@@ -1938,7 +1941,7 @@ export const de: Messages = {
     all: 'Alle',
     chooseOffer: 'Angebot wählen',
     givesFallback: 'Nutzer erhalten den Ersatzcode',
-    lead: 'Gutscheincodes aller Angebote. Was Ihre Aufmerksamkeit braucht, steht oben.',
+    lead: 'Gutscheincodes aller Angebote. Bestände mit Handlungsbedarf stehen oben.',
     none: 'Noch keine Gutscheincodes',
     noneText:
       'Öffnen Sie ein Angebot und fügen Sie unter „Gutscheincodes“ Codes hinzu. Der Vorrat erscheint dann hier.',
@@ -2224,7 +2227,7 @@ export const de: Messages = {
     approve: 'Freigeben',
     approveAnyway: 'Trotzdem freigeben',
     approveTitle: 'Entwurf freigeben',
-    attentionCount: 'Entwürfe, die warten oder neu entschieden sind',
+    attentionCount: 'wartende oder neu entschiedene Entwürfe',
     before: 'Vorher',
     changedMeanwhile:
       'Dieses Element wurde seit dem Vorschlag geändert. Vergleichen Sie die Werte, bevor Sie den Entwurf freigeben.',
@@ -2466,15 +2469,15 @@ export const de: Messages = {
   eventTypes: {
     fields: 'Alle Felder',
     group: 'Gruppe',
-    group_approvals: 'Freigabe und Aktivitätsprotokoll',
+    group_approvals: 'Freigaben und Aktivitätsprotokoll',
     group_campaigns: 'Kampagnen und Angebote',
     group_endpoints: 'Endpunkte und Zustellungen',
-    group_others: 'Weitere',
+    group_others: 'Weitere Ereignisse',
     group_users: 'Nutzer und Perks',
     isPulled: 'wird abgeholt',
     jsonSchema: 'JSON Schema',
     lastSent: 'Letzter Webhook',
-    lastSentHint: 'Innerhalb der letzten {count, number} Zustellungen jedes Endpunkts.',
+    lastSentHint: 'Berücksichtigt nur die letzten {count, number} Zustellungen jedes Endpunkts.',
     lead: 'Ereignisse, die Ihre Webhook-Endpunkte erhalten können, mit ihren Nutzdaten.',
     notReceived: 'Keiner Ihrer Endpunkte erhält dieses Ereignis.',
     onlyReceived: 'Nur Ereignisse, die ein Endpunkt erhält',
@@ -2826,8 +2829,8 @@ export const de: Messages = {
     report: 'Ergebnisse',
     revenue: 'Umsatz je 1.000 Sitzungen',
     rowsHint:
-      'Zahlen öffnen die Zeilen der letzten 90 Tage, aus denen sie berechnet sind. Nutzer zählen einmal, und Werte ' +
-      'sind Durchschnitte. Die Zeilen ergeben deshalb in der Summe nicht die Zahl.',
+      'Wählen Sie eine Zahl, um die Zeilen der letzten 90 Tage zu sehen, aus denen sie berechnet ist. Jeder Nutzer ' +
+      'zählt nur einmal, und Werte sind Durchschnitte. Die Summe der Zeilen weicht deshalb von der Zahl ab.',
     runningState: 'Läuft',
     scheduledState: 'Geplant',
     sectionArms: 'Varianten und Anteile',
@@ -3065,7 +3068,7 @@ export const de: Messages = {
       '{Diese Kampagne wurde am {at} pausiert, weil ihre Landingpage}} {reason, select, moved {zu {to} statt zu ' +
       '{from} weiterleitet} other {nicht gefunden wurde}}. Wenn Sie {kind, select, offer {es} other {sie}} ' +
       'fortsetzen, akzeptieren Sie die Seite in diesem Zustand.',
-    tooMany: 'In der letzten Minute wurden viele Seiten geprüft. Diese Seite wird in wenigen Sekunden geprüft.',
+    tooMany: 'In der letzten Minute wurden zu viele Seiten geprüft. Diese Seite wird in wenigen Sekunden geprüft.',
   },
   languages: {
     wouldChange:
@@ -3589,30 +3592,30 @@ export const de: Messages = {
     chooseKey: 'Wählen Sie einen API-Schlüssel.',
     choosePermission: 'Wählen Sie mindestens eine Berechtigung.',
     create: 'Link erstellen',
-    created: 'Link erstellt. Er wird nur einmal angezeigt und lässt sich einmal öffnen.',
+    created: 'Link erstellt. Er wird nur einmal angezeigt und lässt sich nur einmal öffnen.',
     createdBy: 'Erstellt von',
-    createLead: 'Zum Testen, oder um jemandem ohne Konto Zugriff zu geben.',
+    createLead: 'Erstellen Sie einen Link, um das Portal zu testen oder Personen ohne Konto Zugriff zu geben.',
     ended: 'Diese Sitzung ist beendet. Laden Sie die Seite neu, um fortzufahren.',
     expiresAt: 'Läuft ab',
-    frame: 'Frame für Ihre Website',
+    frame: 'Frame-Code für Ihre Website',
     frameOrigin: 'Website',
     frameOriginHint:
-      'Ursprung der Website, die das Portal in einem Frame zeigt. Andere Websites können es nicht zeigen.',
-    keyHint: 'Wird dieser API-Schlüssel gelöscht, enden der Link und seine Sitzung.',
+      'Ursprung der Website, die das Portal in einem Frame anzeigt. Andere Websites können es nicht anzeigen.',
+    keyHint: 'Wird dieser API-Schlüssel gelöscht, wird der Link ungültig, und seine Sitzung endet.',
     links: 'Portal-Links',
     linksLead:
-      'Links, mit denen Ihre Website ihren Nutzern Webhook-Seiten zeigt. Meist erstellt sie Ihr Server über die ' +
+      'Mit diesen Links zeigt Ihre Website ihren Nutzern Webhook-Seiten. Meist erstellt Ihr Server sie über die ' +
       'API: <guide>Webhooks in die eigene Website einbetten</guide>.',
-    minutes: 'Gültigkeit (Minuten)',
-    minutesRange: 'Die Gültigkeit kann 1 bis 60 Minuten betragen.',
+    minutes: 'Gültigkeitsdauer (Minuten)',
+    minutesRange: 'Die Gültigkeitsdauer muss zwischen 1 und 60 Minuten liegen.',
     needsKey:
       'Um einen Link zu erstellen, brauchen Sie einen API-Schlüssel mit der Berechtigung „configurations“. Wird ' +
-      'der Schlüssel gelöscht, endet der Link.',
+      'der Schlüssel gelöscht, wird der Link ungültig.',
     never: 'Nicht geöffnet',
     noLinks: 'Keine Portal-Links in den letzten 30 Tagen',
     noLinksText:
-      'Ein Portal zeigt Endpunkte, Zustellungen oder Live-Aufrufe in einem Frame Ihrer Website. Jeder Link ' +
-      'funktioniert einmal und höchstens eine Stunde lang.',
+      'Ein Portal zeigt Endpunkte, Zustellungen oder Live-Aufrufe in einem Frame auf Ihrer Website. Jeder Link lässt ' +
+      'sich einmal öffnen und gilt höchstens eine Stunde lang.',
     openedAt: 'Geöffnet',
     permission_deliveries: 'Zustellungen ansehen',
     permission_deliveries_resend: 'Zustellungen ansehen und erneut senden',
@@ -3629,7 +3632,7 @@ export const de: Messages = {
     used: 'Dieser Link wurde bereits geöffnet. Laden Sie die Seite neu, um einen neuen zu erhalten.',
     pages: 'Seiten',
     user: 'Nutzer',
-    userHint: 'Der Name steht im Aktivitätsprotokoll bei jeder Änderung.',
+    userHint: 'Das Aktivitätsprotokoll nennt diesen Namen bei jeder Änderung des Nutzers.',
     userLength: 'Der Name darf höchstens 200 Zeichen lang sein.',
     wasOpened: 'Ja',
   },
@@ -4167,11 +4170,12 @@ export const de: Messages = {
     privacy: 'Datenschutz',
     privacyUrl: 'URL der Datenschutzerklärung',
     privacyUrlHint: 'In jeder Antwort enthalten. Leer lassen, um die gehostete Datenschutzseite zu verwenden.',
-    dataFileHashed: 'Nur Hashes mit geheimem Schlüssel',
+    dataFileHashed: 'Nur Hashes (mit geheimem Schlüssel)',
     dataFilePlain: 'Hashes und Nutzer-IDs im Klartext',
     dataFileUserIds: 'Nutzer-IDs in Datendateien',
     dataFileUserIdsHint:
-      'Gilt für künftige Exporte. Wenn Sie zu Hashes zurückkehren, entfernt die nächste Kompaktierung die IDs.',
+      'Gilt für künftige Exporte. Wenn Sie wieder nur Hashes wählen, entfernt die nächste Bereinigung der Dateien ' +
+      '(perkwire data compact) die IDs im Klartext.',
     privacyText: 'Text der gehosteten Datenschutzseite',
     privacyTextHint: 'Nur Text, ohne Formatierung. Leer lassen, um den Standardtext zu verwenden.',
     features: 'Funktionen',
@@ -4410,10 +4414,9 @@ export const de: Messages = {
     kind_redeemed: 'Gutscheincode eingelöst',
     kind_webhook: 'Webhook',
     lead:
-      'Über die ID einer Sitzung, eines Webhooks, einer Conversion, einer E-Mail oder eines Nutzers, eine ' +
-      'click_id, eine ' +
-      'txn_id, einen Gutscheincode oder eine E-Mail-Adresse.',
-    match_address: 'Sitzungen, deren E-Mails an diese Adresse gingen',
+      'Suchen Sie nach der ID einer Sitzung, eines Webhooks, einer Conversion, einer E-Mail oder eines Nutzers, nach ' +
+      'einer click_id, einer txn_id, einem Gutscheincode oder einer E-Mail-Adresse.',
+    match_address: 'Sitzungen mit einer E-Mail an diese Adresse',
     match_click: 'Sitzung des Klicks',
     match_conversion: 'Sitzung der Conversion',
     match_coupon: 'Sitzung des Gutscheincodes',

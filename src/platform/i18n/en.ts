@@ -373,9 +373,10 @@ export const en = {
     mute: 'Mute',
     muteFor: 'Mute for',
     muteNow: 'Mute alert',
-    muteHint: 'Nobody is notified of this alert. It stays in the inbox, and you can unmute it at any time.',
+    muteHint:
+      'While an alert is muted, nobody is notified of it. It stays in the inbox, and you can unmute it at any time.',
     muteNote: 'Reason',
-    muteNoteHint: 'Optional. Your colleagues see it. Up to {max, number} characters.',
+    muteNoteHint: 'Optional and visible to your colleagues. Up to {max, number} characters.',
     muteNoteLong: 'The reason can be at most {max, number} characters long.',
     muteHours: '{hours, plural, one {# hour} other {# hours}}',
     muteDays: '{days, plural, one {# day} other {# days}}',
@@ -471,8 +472,8 @@ export const en = {
     dataFilesFailing: 'Data files cannot be written',
     dataFilesBehind: 'Data files are behind',
     dataFilesReason:
-      'Data from after {since} is not in the data files yet. {isFailing, select, true {Reason: {error}. The export ' +
-      'is retried every minute.} other {}}',
+      'Data recorded after {since} is not in the data files yet. {isFailing, select, true {Reason: {error}. The ' +
+      'export is retried every minute.} other {}}',
     kindRankingStalled: 'The ranking has stopped learning',
     rankingStalled: 'Ranking has stopped learning',
     rankingStalledReason:
@@ -761,8 +762,9 @@ export const en = {
     catalogueJob: 'An import, apply or export is already running for this publisher. Try again when it has finished.',
     importJob: 'An import is already running for this publisher. Try again when it has finished.',
     blockRuleJob: 'The cost of block rules is already being calculated for this publisher. Try again later.',
-    audienceEstimate: 'An audience is already being estimated for this publisher. Try again in a few seconds.',
-    estimateTooLarge: 'There are too many events for an estimate. Shorten the period or limit the rule to a campaign.',
+    audienceEstimate: 'Another audience estimate is already running for this publisher. Try again in a few seconds.',
+    estimateTooLarge:
+      'There are too many events to estimate the audience size. Shorten the period or limit the rule to a campaign.',
     idOrEmail: 'The body must contain either id or sha256_email.',
     forecastJob: 'A forecast is already being calculated for this publisher. Try again in a few seconds.',
     forecastsWaiting: 'Too many forecasts are already queued. Try again later.',
@@ -866,8 +868,10 @@ export const en = {
     goalOver: 'The date of the goal has passed, so the campaign is no longer prioritised.',
     goalImpossible: 'The goal cannot be reached in time. Recent requests suggest that about {possible} can be reached.',
     sameCap: 'This cap duplicates an earlier one. Remove one of them.',
-    neverBoth: 'No value of {key} can meet all conditions on it, so the campaign is never shown.',
-    capUnreachable: 'The limit of {limit} cannot be reached: the smaller caps allow at most {most} until the end.',
+    neverBoth: 'No value of {key} can meet all conditions on this attribute, so the campaign is never shown.',
+    capUnreachable:
+      'The limit of {limit} cannot be reached. The caps for shorter periods allow at most {most} before the campaign ' +
+      'ends.',
     conditionsDeep: 'Conditions can be nested at most {max, number} levels deep.',
     aCondition: 'The value must be a condition: an object with "all", with "any", or with "key" and "op".',
     comparisons: 'A rule can contain at most {max, number} comparisons.',
@@ -974,7 +978,7 @@ export const en = {
     reachUnknown:
       'Unique users cannot be counted for this report, because it is grouped by a custom attribute or its raw data ' +
       'was deleted.',
-    reachFrom: 'Unique users of this report can be counted only from {day} on.',
+    reachFrom: 'For this report, unique users can be counted only from {day} onwards.',
     reachTooLarge: 'The report has too many unique users. Select fewer days or dimensions.',
     tooManyValues: 'The report has more than {max, number} values. Select fewer days, or add filters.',
     reportSlow: 'The report takes too long. Select fewer days or dimensions.',
@@ -1244,11 +1248,11 @@ export const en = {
     overlapIs:
       '{users, plural, =0 {No members are} one {1 member is} other {{users, number} members are}} also in {other}: ' +
       '{share} of this audience and {otherShare} of the other one.',
-    didTooFew: 'The rule requires the event {needed, plural, one {# time} other {# times}} within the period.',
+    didTooFew: 'The rule requires the event {needed, plural, one {once} other {# times}} within the period.',
     estimate: 'Estimated size',
     estimateHint: 'Choose what users must have done to see how many of them the rule selects.',
-    estimateList: 'You add the members of a list after you save it.',
-    estimateUsers: '<b>{users}</b> {count, plural, one {user} other {users}} would be members now.',
+    estimateList: 'You can add members to a list after you save it.',
+    estimateUsers: '<b>{users}</b> {count, plural, one {user would be a member} other {users would be members}} now.',
     estimateTimes: 'At least {times, plural, one {once} other {# times}}',
     estimateByTimes: 'Users by number of events',
     users: 'Users',
@@ -1439,9 +1443,9 @@ export const en = {
     eligible: '<b>{eligible}</b> of {sessions} sessions in the last {days, number} days match ({share}).',
     eligibleAbout: '<b>About {eligible}</b> of {sessions} sessions in the last {days, number} days match ({share}).',
     eligibleShare: 'Share of matching sessions',
-    excludedSessions: 'What excludes sessions',
-    excludes: 'Excludes {share}. Without it, {only} more would match.',
-    excludedCounts: '{excluded} sessions excluded, {only} of them by nothing else',
+    excludedSessions: 'Conditions that exclude sessions',
+    excludes: 'Excludes {share} of sessions. Without this condition, another {only} would match.',
+    excludedCounts: '{excluded} sessions excluded, {only} of them only by this condition',
     unseen_attribute: 'No recent session has the attribute {key}. Check the spelling.',
     unseen_audience:
       'No user in a recent session was in the audience {key}. Memberships are stored with sessions only while a ' +
@@ -1520,10 +1524,10 @@ export const en = {
       '{state, select, ahead {The campaign takes part in only {share} of the decisions until the plan catches up.} ' +
       'behind {The campaign takes part in {share} of the decisions, so pacing does not slow it down. It can catch up ' +
       'as soon as more sessions match.} other {The campaign takes part in {share} of the decisions.}}',
-    planHeldBack: 'Most frequent reasons why it was not shown in the last 24 hours: {rules}.',
+    planHeldBack: 'Most frequent reasons why the campaign was not shown in the last 24 hours: {rules}.',
     planEnds: 'The period ends on {time} ({zone}).',
-    planProjected: 'If it continues like this, {projected} of {whole} will have been used by then.',
-    planDaily: 'The rest of the budget is divided among the remaining days anew each day.',
+    planProjected: 'At the current rate, {projected} of {whole} will have been used by then.',
+    planDaily: 'Each day, the remaining budget or limit is redistributed over the remaining days.',
     planChart: 'Used and planned since the start of the period',
     planTime: 'Time',
     planActual: 'Used',
@@ -1698,11 +1702,11 @@ export const en = {
     blockedOffers: 'Blocked offers',
     moreBlocked: 'And {rest} more.',
     testTitle: 'Test the rules',
-    testLead: 'Find out whether the saved rules would block an offer, and which rule does. Empty fields do not matter.',
+    testLead: 'Check whether the saved rules would block an offer, and which rules apply. Empty fields are ignored.',
     testUrl: 'Landing page',
-    testText: 'Text of the offer',
+    testText: 'Offer text',
     test: 'Test',
-    testShown: 'No rule blocks such an offer.',
+    testShown: 'No rule blocks an offer with these values.',
     testBlocked: 'Blocked',
     testBadUrl: 'Enter a URL such as https://shop.example/.',
     noSample: 'There were no responses in the last days to test the rules with. Try again when you receive traffic.',
@@ -2076,7 +2080,7 @@ export const en = {
     note: 'Note',
     notYours: 'Other publishers also show this campaign, so only an operator can approve its drafts.',
     now: 'Current',
-    onlyNote: 'This draft contains no texts that you can edit here. You can propose it again with a note.',
+    onlyNote: 'This draft contains no text that you can edit here. You can propose it again with a note.',
     open: 'no limit',
     proposeAgain: 'Propose again',
     proposed: 'Saved as a draft. The change goes live after approval.',
@@ -2278,12 +2282,12 @@ export const en = {
     group_approvals: 'Approval and activity log',
     group_campaigns: 'Campaigns and offers',
     group_endpoints: 'Endpoints and deliveries',
-    group_others: 'Others',
+    group_others: 'Other events',
     group_users: 'Users and perks',
     isPulled: 'pulled, not sent',
     jsonSchema: 'JSON Schema',
     lastSent: 'Last webhook',
-    lastSentHint: 'Within the latest {count, number} deliveries of each endpoint.',
+    lastSentHint: 'Covers only the latest {count, number} deliveries of each endpoint.',
     lead: 'Events that your webhook endpoints can receive, with their payloads.',
     notReceived: 'None of your endpoints receives this event.',
     onlyReceived: 'Only events that an endpoint receives',
@@ -2616,8 +2620,8 @@ export const en = {
     report: 'Results',
     revenue: 'Revenue per 1,000 sessions',
     rowsHint:
-      'Numbers open the rows that they are computed from, for the last 90 days. Users are counted once, and values ' +
-      'are averages, so the rows do not add up to the number.',
+      'Select a number to list the rows of the last 90 days from which it is computed. Each user is counted once, ' +
+      'and values are averages, so the rows do not add up to the number.',
     runningState: 'Running',
     scheduledState: 'Scheduled',
     sectionArms: 'Variants and shares',
@@ -2842,7 +2846,7 @@ export const en = {
       '{kind, select, offer {This offer was paused on {at} because its secondary action page} other {This campaign ' +
       'was paused on {at} because its landing page}} {reason, select, moved {redirects to {to} instead of {from}} ' +
       'other {was not found}}. If you resume it, the page is accepted as it is.',
-    tooMany: 'Many pages were checked in the last minute. This one will be checked in a few seconds.',
+    tooMany: 'Too many pages were checked in the last minute. This page will be checked in a few seconds.',
   },
   languages: {
     wouldChange:
@@ -3337,36 +3341,36 @@ export const en = {
   portal: {
     chooseKey: 'Select an API key.',
     choosePermission: 'Select at least one permission.',
-    create: 'Create a link',
-    created: 'Link created. It is shown only once, and it can be opened once.',
+    create: 'Create link',
+    created: 'Link created. It is shown only once and can be opened only once.',
     createdBy: 'Created by',
-    createLead: 'For a test, or to give a person access without an account.',
+    createLead: 'Create a link to test the portal, or to give access to a person who has no account.',
     ended: 'This session has ended. Reload the page to continue.',
     expiresAt: 'Expires',
-    frame: 'Frame for your website',
+    frame: 'Frame code for your website',
     frameOrigin: 'Website',
     frameOriginHint: 'Origin of the website that shows the portal in a frame. No other website can show it.',
-    keyHint: 'If this API key is deleted, the link and its session end.',
+    keyHint: 'If this API key is deleted, the link stops working and its session ends.',
     links: 'Portal links',
     linksLead:
-      'Links with which your website shows webhook pages to its users. Usually, your server creates them with the ' +
+      'Your website uses these links to show webhook pages to its users. Usually, your server creates them with the ' +
       'API: <guide>Embed webhooks in your own website</guide>.',
     minutes: 'Lifetime (minutes)',
-    minutesRange: 'The lifetime can be 1 to 60 minutes.',
+    minutesRange: 'The lifetime must be between 1 and 60 minutes.',
     needsKey:
-      'To create a link, you need an API key with the permission “configurations”. The link ends if the key is ' +
-      'deleted.',
+      'To create a link, you need an API key with the permission “configurations”. If the key is deleted, the link ' +
+      'stops working.',
     never: 'Not opened',
     noLinks: 'No portal links in the last 30 days',
     noLinksText:
-      'A portal shows endpoints, deliveries or live calls in a frame of your own website. Each link works once, ' +
-      'for an hour at most.',
+      'A portal shows endpoints, deliveries or live calls in a frame on your own website. Each link can be opened ' +
+      'once and lasts for at most an hour.',
     openedAt: 'Opened',
-    permission_deliveries: 'See deliveries',
-    permission_deliveries_resend: 'See deliveries and send them again',
-    permission_endpoints: 'See endpoints',
-    permission_endpoints_edit: 'See and change endpoints',
-    permission_live: 'See live calls',
+    permission_deliveries: 'View deliveries',
+    permission_deliveries_resend: 'View deliveries and send them again',
+    permission_endpoints: 'View endpoints',
+    permission_endpoints_edit: 'View and change endpoints',
+    permission_live: 'View live calls',
     revoked: 'The link was revoked. Its session has ended.',
     revokeQuestion: 'Revoke the link of {name}? Its session ends immediately.',
     state_expired: 'Expired',
@@ -3377,8 +3381,8 @@ export const en = {
     used: 'This link has already been opened. Reload the page to get a new one.',
     pages: 'Pages',
     user: 'User',
-    userHint: 'The name is shown in the activity log for each change.',
-    userLength: 'The name can have up to 200 characters.',
+    userHint: 'The activity log shows this name for each change that the user makes.',
+    userLength: 'The name can be at most 200 characters long.',
     wasOpened: 'Yes',
   },
   privacyDesk: {
@@ -3465,7 +3469,7 @@ export const en = {
     notByAttribute: 'Reach is not available by custom attribute.',
     notSince: 'Reach is not available for this range, because it starts before users were first recorded.',
     notBefore: 'This table contains reach only for ranges that start on {day} or later.',
-    since: 'Unique users are available from {day} on.',
+    since: 'Unique users are available from {day} onwards.',
     noUsers: 'None of the impressions had a user ID.',
     distribution: 'Users by number of impressions',
     times: '{impressions, plural, one {{text} impression} other {{text} impressions}}',
@@ -3893,7 +3897,8 @@ export const en = {
     dataFilePlain: 'Keyed hashes and plain user IDs',
     dataFileUserIds: 'User IDs in data files',
     dataFileUserIdsHint:
-      'Applies to later exports. If you return to keyed hashes, the next compaction removes the plain IDs.',
+      'Applies to later exports. If you switch back to keyed hashes, the next compaction of the files (perkwire data ' +
+      'compact) removes the plain IDs.',
     privacyText: 'Text of the hosted privacy page',
     privacyTextHint: 'Plain text. Leave empty to use the default text.',
     features: 'Features',
@@ -4120,10 +4125,9 @@ export const en = {
     kind_redeemed: 'Coupon code redeemed',
     kind_webhook: 'Webhook',
     lead:
-      'By the ID of the session, a webhook, a conversion, an e-mail or the user, a click_id, a txn_id, a coupon ' +
-      'code or ' +
-      'an e-mail address.',
-    match_address: 'Sessions whose e-mails went to this address',
+      'Search by the ID of a session, webhook, conversion, e-mail or user, or by a click_id, txn_id, coupon code or ' +
+      'e-mail address.',
+    match_address: 'Sessions with an e-mail to this address',
     match_click: 'Session of the click',
     match_conversion: 'Session of the conversion',
     match_coupon: 'Session of the coupon code',

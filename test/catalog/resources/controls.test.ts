@@ -340,6 +340,6 @@ test('the rules can be tested with a landing page, an advertiser, a category or 
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   const tested = (await user.get(`${page}?url=www.shop.example`)).body;
   expect(tested).toContain('The publisher blocks the domain shop.example.');
-  expect((await user.get(`${page}?url=other.example`)).body).toContain('No rule blocks such an offer.');
+  expect((await user.get(`${page}?url=other.example`)).body).toContain('No rule blocks an offer with these values.');
   expect((await user.get(`${page}?url=https%3A%2F%2F`)).body).toContain('Enter a URL such as');
 });

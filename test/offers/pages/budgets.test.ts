@@ -31,5 +31,5 @@ test('the campaign page shows spent, reserved and unbilled amounts and the state
   expect(page).toContain('€20.00 behind plan: €30.00 used, €50.00 planned by now.');
   expect(page).toContain('takes part in 100% of the decisions, so pacing does not slow it down.');
   expect(page).toContain('The period ends on 24 Nov 2026, 00:00 (UTC).');
-  expect(page).toMatch(/If it continues like this, €\d\d\.\d\d of €99\.00 will have been used by then\./);
+  expect(page).toMatch(/At the current rate, €\d\d\.\d\d of €99\.00 will have been used by then\./);
 });
