@@ -50,7 +50,7 @@ export type Config = {
   /** Maximum lag of the replica before reports are read from the primary, in milliseconds. */
   reportsMaxLagMs: number;
   databasePoolSize: number;
-  /** Memory for publishers that are loaded on first use, in MB. 0 loads all publishers at the start. */
+  /** Memory for publishers that are loaded on first use, in MB. 0 loads all publishers at startup. */
   catalogueMemoryMb: number;
   commitTimeoutMs: number;
   /** Whether the process may start on the database schema of the next release. */

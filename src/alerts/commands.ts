@@ -4,8 +4,8 @@ import { type Command, text } from '../command-line/command.ts';
 export const alertCommands: readonly Command[] = [
   {
     name: 'alerts list',
-    about: 'Lists alerts, newest first, and who was notified',
-    options: { kind: text('KIND', 'only this kind, such as budget.100') },
+    about: 'Lists alerts, newest first, and who was notified of each',
+    options: { kind: text('KIND', 'only alerts of this kind, such as budget.100') },
     callsService: true,
     examples: ['alerts list', 'alerts list --kind endpoint.failing --json'],
     load: async () => (await import('./commands/alerts.ts')).list,
@@ -13,10 +13,10 @@ export const alertCommands: readonly Command[] = [
   {
     name: 'alerts mute',
     args: 'ID',
-    about: 'Sends no messages for alerts of the same kind and subject',
+    about: 'Mutes alerts of the same kind and subject; no messages are sent for them',
     options: {
-      hours: text('N', 'duration of the mute (default 168)'),
-      note: text('TEXT', 'reason, for colleagues'),
+      hours: text('N', 'duration of the mute in hours (default 168)'),
+      note: text('TEXT', 'reason, visible to your colleagues'),
     },
     callsService: true,
     examples: ['alerts mute 42 --hours 4 --note "Maintenance of the shop"'],
@@ -25,7 +25,7 @@ export const alertCommands: readonly Command[] = [
   {
     name: 'alerts unmute',
     args: 'ID',
-    about: 'Sends messages again',
+    about: 'Unmutes alerts of the same kind and subject',
     options: {},
     callsService: true,
     examples: ['alerts unmute 42'],

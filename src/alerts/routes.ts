@@ -26,17 +26,17 @@ const alertView = Type.Object(
   {
     id: Type.Integer(),
     kind,
-    subject: Type.String({ description: 'Affected object, such as the id of an endpoint or campaign.' }),
+    subject: Type.String({ description: 'Identifies the affected object, such as by the id of an endpoint.' }),
     title: Type.String(),
     reason: Type.String(),
     raised_at: time,
     ended_at: orNull(time, {
       title: 'AlertEnd',
-      description: 'Time at which the problem ended. `null` if it lasts, or if alerts of this kind have no end.',
+      description: 'Time at which the problem ended. `null` if it persists, or if alerts of this kind have no end.',
     }),
     muted: orNull(Type.Object({ until: time, by: Type.String(), note: Type.String() }), {
       title: 'AlertMute',
-      description: 'Mute of alerts of the same kind and subject, or `null`.',
+      description: 'Mute that applies to alerts of the same kind and subject, or `null`.',
     }),
     messages: Type.Array(
       Type.Object(
@@ -47,7 +47,7 @@ const alertView = Type.Object(
         },
         { title: 'AlertMessage' },
       ),
-      { description: 'Messages to channels and users.' },
+      { description: 'Messages about the alert, to channels and users.' },
     ),
   },
   { title: 'Alert' },
@@ -66,8 +66,8 @@ const listAnswer = Type.Object(
 
 const muteBody = Type.Object(
   {
-    hours: Type.Integer({ minimum: 1, maximum: maxMuteHours, default: 168, description: 'Duration of the mute.' }),
-    note: Type.String({ maxLength: maxNoteLength, default: '', description: 'Reason, for colleagues.' }),
+    hours: Type.Integer({ minimum: 1, maximum: maxMuteHours, default: 168, description: 'Duration, in hours.' }),
+    note: Type.String({ maxLength: maxNoteLength, default: '', description: 'Reason, visible to your colleagues.' }),
   },
   { title: 'AlertMuteRequest', additionalProperties: false },
 );
@@ -147,7 +147,8 @@ export async function alertRoutes(app: App, { http, ...deps }: RouteDeps): Promi
   const muteSchema = {
     operationId: 'muteAlert',
     summary: 'Mute an alert',
-    description: 'Sends no messages for alerts of the same kind and subject. They still appear in the inbox.',
+    description:
+      'During the mute, no messages are sent for alerts of the same kind and subject. They still appear in the inbox.',
     tags,
     params,
     querystring: publisherQuery,

@@ -78,7 +78,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'controls blocked',
     args: 'PUBLISHER',
-    about: 'Lists the offers that the block rules exclude, with the rules',
+    about: 'Lists the offers that the block rules exclude, and the rules that exclude them',
     options: {},
     callsService: true,
     examples: ['controls blocked 1'],
@@ -87,7 +87,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'controls test',
     args: 'PUBLISHER',
-    about: 'Shows which block rules would exclude an offer; exits with 1 if it is blocked',
+    about: 'Shows which block rules would exclude an offer with these properties; exits with 1 if one would',
     options: {
       url: text('URL', 'landing page of the offer'),
       advertiser: text('NAME', 'name of the advertiser'),

@@ -49,7 +49,7 @@ export const configSchema = Type.Object({
     default: 0,
     minimum: 0,
     maximum: 1_048_576,
-    description: 'Memory for publishers that are loaded on first use, in MB per process. 0 loads all at the start.',
+    description: 'Memory for publishers that are loaded on first use, in MB per process. 0 loads all at startup.',
   }),
   COMMIT_TIMEOUT_MS: Type.Integer({
     default: 2000,

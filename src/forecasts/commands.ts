@@ -14,7 +14,7 @@ export const forecastCommands: readonly Command[] = [
   {
     name: 'targeting',
     args: 'CAMPAIGN_ID|FILE',
-    about: 'Shows how many recent sessions each condition of a campaign excludes, or of a draft from a JSON file',
+    about: 'Shows how many recent sessions each condition of a campaign, or of a draft in a JSON file, excludes',
     options: {},
     callsService: true,
     examples: ['targeting 12', 'targeting draft.json --json'],

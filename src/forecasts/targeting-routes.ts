@@ -28,12 +28,12 @@ const path = '/manage/v1/campaigns';
 const orNull = <Schema extends TSchema>(schema: Schema, options: object) => Type.Union([schema, Type.Null()], options);
 
 const conditionFields = {
-  rule: Type.String({ description: 'Rule, with the same name as in decision explanations.' }),
+  rule: Type.String({ description: 'Name of the rule, as in decision explanations.' }),
   key: orNull(Type.String(), {
     title: 'TargetingConditionKey',
     description:
-      'Targeting list, such as `countries`. For `conditions`, the index of the part among the conditions that must ' +
-      'all be met. `null` for other rules.',
+      'For `targeting`, the list, such as `countries`. For `conditions`, the index of the condition among those that ' +
+      'must all be met. `null` for other rules.',
   }),
   text: Type.String({ description: 'The condition in words.' }),
 };
@@ -42,14 +42,16 @@ const view = Type.Object(
   {
     days: Type.Integer({ description: 'Length of the period, in days.' }),
     is_sampled: Type.Boolean({ description: 'Whether the counts are estimates from a random sample of the sessions.' }),
-    sessions: Type.Integer({ description: 'Sessions of the publisher in the period.' }),
-    matching: Type.Integer({ description: 'Sessions that match the targeting, hours and conditions.' }),
+    sessions: Type.Integer({ description: 'Number of sessions of the publisher in the period.' }),
+    matching: Type.Integer({
+      description: 'Number of sessions that match the targeting, schedule hours and conditions.',
+    }),
     conditions: Type.Array(
       Type.Object(
         {
           ...conditionFields,
-          excluded: Type.Integer({ description: 'Sessions that the condition excludes.' }),
-          only: Type.Integer({ description: 'Sessions that would match without the condition.' }),
+          excluded: Type.Integer({ description: 'Number of sessions that the condition excludes.' }),
+          only: Type.Integer({ description: 'Number of sessions that only this condition excludes.' }),
         },
         { title: 'TargetingCondition' },
       ),
@@ -60,7 +62,7 @@ const view = Type.Object(
         { kind: Type.Union([Type.Literal('attribute'), Type.Literal('audience')]), key: Type.String() },
         { title: 'UnseenTargeting' },
       ),
-      { description: 'Custom attributes and audiences in the rules that no recent session had.' },
+      { description: 'Custom attributes and audiences that the rules use, but that no recent session had.' },
     ),
     examples: Type.Array(
       Type.Object(
@@ -75,7 +77,7 @@ const view = Type.Object(
         },
         { title: 'TargetingExample' },
       ),
-      { description: 'Recent sessions: up to three that match, and up to three that almost match.' },
+      { description: 'Examples of recent sessions: up to three that match, and up to three that almost match.' },
     ),
   },
   { title: 'TargetingCheck' },
@@ -118,8 +120,8 @@ export async function targetingRoutes(app: App, deps: RouteDeps): Promise<void> 
     summary: 'Check the targeting of a draft campaign',
     description:
       'Compares targeting rules with the sessions of the last 7 days, and returns how many sessions each condition ' +
-      'excludes. Start and end, caps and other campaigns are ignored. `warnings` lists rules that contradict each ' +
-      'other. Does not store anything.',
+      'excludes. Start and end dates, caps and other campaigns are ignored. `warnings` lists rules that contradict ' +
+      'each other. Does not store anything.',
     tags,
     querystring: publisherQuery,
     body: Type.Object(

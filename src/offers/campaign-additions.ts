@@ -57,8 +57,8 @@ const usage = Type.Object(
     projected: orNull(Type.Number(), {
       title: 'ProjectedUse',
       description:
-        'Expected amount or count at the end of the day or month if it continues as before, at most the limit. ' +
-        '`null` for other periods, and at the start of a period.',
+        'Expected amount or count at the end of the day or month if usage continues at the same rate, but at most ' +
+        'the limit. `null` for other periods, and at the start of a period.',
     }),
     period_ends_at: orNull(Type.String({ format: 'date-time' }), {
       title: 'UsagePeriodEnd',

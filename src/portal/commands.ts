@@ -4,7 +4,7 @@ import { type Command, text } from '../command-line/command.ts';
 export const portalCommands: readonly Command[] = [
   {
     name: 'portal-links list',
-    about: 'Lists portal links: their user, permissions and state',
+    about: 'Lists portal links with their users, permissions and states',
     options: {},
     callsService: true,
     examples: ['portal-links list', 'portal-links list --json'],
@@ -13,7 +13,7 @@ export const portalCommands: readonly Command[] = [
   {
     name: 'portal-links create',
     args: 'ORIGIN PERMISSION [PERMISSION ...]',
-    about: 'Creates a portal link for a frame in a website, and prints its URL',
+    about: 'Creates a portal link for a frame on a website, and prints its URL',
     options: {
       user: text('NAME', 'name of the user in the audit log'),
       minutes: text('N', 'lifetime of the link and its session, 1 to 60; default: 60'),

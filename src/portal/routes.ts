@@ -86,7 +86,7 @@ const listedLink = Type.Object(
     user: Type.String(),
     permissions: Type.Array(Type.String()),
     frame_origin: Type.String(),
-    created_by: Type.String({ description: 'API key or user that created the link, or `Operator`.' }),
+    created_by: Type.String({ description: 'Name of the API key or user that created the link, or `Operator`.' }),
     created_at: Type.String({ format: 'date-time' }),
     expires_at: Type.String({ format: 'date-time' }),
     opened_at: orNull(Type.String({ format: 'date-time' })),

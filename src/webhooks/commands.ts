@@ -85,7 +85,7 @@ export const webhookCommands: readonly Command[] = [
     name: 'transformations set',
     args: 'ENDPOINT [FILE]',
     about:
-      "Replaces an endpoint's transformation; FILE has the JSONata expression for the body; - reads standard input",
+      "Replaces an endpoint's transformation; FILE contains a JSONata expression for the body; - reads standard input",
     options: headersOption,
     callsService: true,
     examples: ['transformations set 4 slack.jsonata', 'transformations set 4 body.jsonata --headers headers.jsonata'],
@@ -94,11 +94,11 @@ export const webhookCommands: readonly Command[] = [
   {
     name: 'transformations preview',
     args: 'ENDPOINT [FILE]',
-    about: 'Prints what a saved transformation, or the one in files, would send; sends nothing',
+    about: 'Prints the headers and body that the saved transformation, or one in files, would produce; sends nothing',
     options: {
       ...headersOption,
       delivery: text('ID', 'stored delivery to apply it to (default: a sample)'),
-      event: text('NAME', "event type of the sample (default: the endpoint's first)"),
+      event: text('NAME', "event type of the sample (default: the endpoint's first event type)"),
     },
     callsService: true,
     examples: ['transformations preview 4 slack.jsonata', 'transformations preview 4 --delivery msg_0197a…'],

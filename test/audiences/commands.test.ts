@@ -75,7 +75,7 @@ test('estimates a rule, checks a user, and shows the overlap and uses of an audi
   const file = join(folder, 'rule.json');
   await writeFile(file, '{"event":"click","within_days":30}');
   const estimated = await runCommand(['audiences', 'estimate', file], env);
-  expect(estimated.out).toContain('0 users would be members now.\n  at least 1 times: 0\n');
+  expect(estimated.out).toContain('0 users would be members now.\n  at least 1 event: 0\n');
   for (const key of ['one', 'two']) await runCommand(['audiences', 'create', key], env);
   await runCommand(['audiences', 'add', 'one', 'u1', 'u2'], env);
   await runCommand(['audiences', 'add', 'two', 'u2'], env);

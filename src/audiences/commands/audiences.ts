@@ -69,7 +69,7 @@ export const estimate: Run = async (call) => {
   };
   call.out.data(data);
   call.out.line(`${counted(data.users, 'user')} would be members now.`);
-  for (const { times, users } of data.by_times) call.out.line(`  at least ${times} times: ${users}`);
+  for (const { times, users } of data.by_times) call.out.line(`  at least ${counted(times, 'event')}: ${users}`);
   return exitCodes.ok;
 };
 

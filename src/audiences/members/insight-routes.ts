@@ -31,8 +31,8 @@ const estimateAnswer = Type.Object(
   {
     message: Type.String(),
     data: Type.Object({
-      users: count('Users who would be members now.'),
-      by_times: Type.Array(usersByTimes, { description: 'Users by the minimum number of events.' }),
+      users: count('Number of users who would be members now.'),
+      by_times: Type.Array(usersByTimes, { description: 'Number of users for each minimum number of events.' }),
     }),
   },
   { title: 'AudienceEstimateAnswer' },
@@ -59,7 +59,7 @@ const checkAnswer = Type.Object(
         description: 'End of the membership. `null` if it does not expire, or if the user is not a member.',
       }),
       events: Type.Array(Type.String({ format: 'date-time' }), {
-        description: 'Times of the events that count for the rule of the audience, newest first. At most 100.',
+        description: "Times of the events that count towards the audience's rule, newest first. At most 100.",
       }),
     }),
   },
@@ -74,9 +74,9 @@ const overlapAnswer = Type.Object(
   {
     message: Type.String(),
     data: Type.Object({
-      users: count('Users who are in both audiences.'),
-      size: count('Members of the audience.'),
-      other_size: count('Members of the other audience.'),
+      users: count('Number of users who are in both audiences.'),
+      size: count('Number of members of the audience.'),
+      other_size: count('Number of members of the other audience.'),
     }),
   },
   { title: 'AudienceOverlapAnswer' },
@@ -162,7 +162,7 @@ export async function insightRoutes(app: App, { http, userKeys, estimate }: Rout
   const overlapSchema = {
     operationId: 'getAudienceOverlap',
     summary: 'Count the users in two audiences',
-    description: 'Returns how many users are members of both audiences, and the sizes of both.',
+    description: 'Returns how many users are members of both audiences, and the size of each audience.',
     tags,
     params,
     querystring: overlapQuery,
@@ -184,7 +184,7 @@ export async function insightRoutes(app: App, { http, userKeys, estimate }: Rout
     summary: 'List what uses an audience',
     description:
       'Returns the campaigns that include or exclude the audience, and the audiences whose rules are limited to it. ' +
-      'The audience cannot be removed while there are any.',
+      'An audience that is in use cannot be removed.',
     tags,
     params,
     querystring: publisherQuery,

@@ -16,7 +16,9 @@ type IdRoute = { Params: Static<typeof params> };
 
 const blockView = Type.Object(
   {
-    by: Type.String({ description: 'Kind of rule, such as `domain`, or `not_domain` for a list of allowed offers.' }),
+    by: Type.String({
+      description: 'Kind of rule, such as `domain`, or `not_domain` if the domain is not in the list of allowed ones.',
+    }),
     value: Type.String(),
     placement: Type.Union([Type.String(), Type.Null()], {
       title: 'BlockPlacement',
@@ -79,7 +81,7 @@ export function blockedOfferRoutes(app: App, http: ManagementHttp, { find }: Rou
     operationId: 'listBlockedOffers',
     summary: 'List blocked offers',
     description:
-      'Returns the active offers that the block rules exclude, at all placements or at some, with the rules.',
+      'Returns the active offers that block rules exclude at some or all placements, and the rules that exclude them.',
     tags,
     params,
     querystring: publisherQuery,
@@ -101,7 +103,7 @@ export function blockedOfferRoutes(app: App, http: ManagementHttp, { find }: Rou
   const testSchema = {
     operationId: 'testControls',
     summary: 'Test the block rules',
-    description: 'Returns the rules that would block an offer with these properties. Properties can be left out.',
+    description: 'Returns the rules that would block an offer with these properties. All properties are optional.',
     tags,
     params,
     querystring: publisherQuery,

@@ -99,8 +99,8 @@ export const publishers: Resource = {
       data_file_user_ids: Type.Union([Type.Literal('hashed'), Type.Literal('plain')], {
         default: 'hashed',
         description:
-          'How data files identify users: `hashed` with keyed hashes only, `plain` also with the `pub_user_id` of ' +
-          'each session. Applies to later exports.',
+          'How data files identify users. `hashed`: only by keyed hashes. `plain`: also by the `pub_user_id` of each ' +
+          'session. Applies to later exports.',
       }),
       frame_hosts: Type.Array(Type.String({ maxLength: 300 }), {
         maxItems: 50,

@@ -47,8 +47,8 @@ const schema = {
   summary: 'Find a session by any ID',
   description:
     'Returns everything that is stored about a session, oldest first. Accepts the ID of a session, a delivery, a ' +
-    'conversion, a message or a user, a click ID, a transaction ID, a coupon code, or the e-mail address of a ' +
-    'message. If several sessions match, returns the newest one.',
+    'conversion, a message or a user, a click ID, a transaction ID, a coupon code, or the e-mail address to which a ' +
+    'message was sent. If several sessions match, returns the newest one.',
   tags: ['Decisions'],
   querystring: Type.Object({
     id: Type.String({ minLength: 1, maxLength: 256, pattern: noNul, description: 'ID to find.' }),

@@ -28,7 +28,7 @@ export const targeting: Run = async (call) => {
   const { days, sessions, matching, conditions, unseen, examples } = data;
   call.out.line(`${matching} of ${sessions} sessions in the last ${days} days match.`);
   for (const { text, excluded, only } of conditions)
-    call.out.line(`  ${text}: excludes ${excluded} sessions, ${only} of them alone`);
+    call.out.line(`  ${text}: excludes ${excluded} sessions, ${only} of which no other condition excludes`);
   for (const { at, placement, unmet } of examples)
     call.out.line(`  ${at} ${placement}: ${unmet.length === 0 ? 'matches' : unmet.map(({ text }) => text).join('; ')}`);
   for (const { kind, key } of unseen) call.out.note(`No recent session has the ${kind} ${key}.`);

@@ -37,9 +37,9 @@ const frequencySchema = {
   operationId: 'reportFrequency',
   summary: 'Get the frequency distribution',
   description:
-    'Counts unique users by their number of impressions in a range of days. Ranges before unique users were first ' +
-    'recorded, and filters on custom attributes, are counted from raw events as long as these are stored. If they ' +
-    'are not, the error names the first possible day.',
+    'Counts unique users by their number of impressions in a range of days. For ranges before unique users were ' +
+    'first recorded, and for filters on custom attributes, users are counted from raw events as long as these are stored. ' +
+    'Otherwise, the error names the first day for which users can be counted.',
   tags: ['Reports'],
   querystring: querystring({}),
   response: {
@@ -77,8 +77,8 @@ const overlapSchema = {
   summary: 'Get the overlap of campaigns',
   description:
     'Counts, for each pair of campaigns, the unique users who saw both in a range of days. Compares the campaigns in ' +
-    '`campaign`, or else the campaigns with the most users. The same ranges and filters are possible as for the ' +
-    'frequency distribution.',
+    '`campaign`, or else the campaigns with the most users. The ranges and filters are the same as for the frequency ' +
+    'distribution.',
   tags: ['Reports'],
   querystring: querystring({
     limit: integerParameter(

@@ -112,7 +112,7 @@ function announcedAnswer({ host }: { host: string }, refused: BrokerAnswer | nul
     refused === null || refused.kind === 'response'
       ? 'which is not a host and port'
       : refused.kind === 'blocked'
-        ? 'which is not a public address that can be called'
+        ? 'which is not a public address'
         : refused.message;
   const errorClass = refused?.kind === 'error' ? refused.class : 'connect';
   return fail(errorClass, `the cluster announces ${host.slice(0, 200)}, ${reason} (advertised.listeners)`);

@@ -45,7 +45,7 @@ export async function logIn(login: Login, nonce: string, exchange: Exchange): Pr
   if (!serverNonce.startsWith(nonce) || serverNonce === nonce)
     throw new LoginError('the server did not answer with a SCRAM message');
   if (iterations < minIterations || iterations > maxIterations)
-    throw new LoginError(`the server asks for ${iterations} SCRAM iterations instead of 4,096 to 100,000`);
+    throw new LoginError(`the server requests ${iterations} SCRAM iterations instead of 4,096 to 100,000`);
 
   const digest = (data: Buffer): Buffer => createHash(hashName).update(data).digest();
   const sign = (key: Buffer, text: string): Buffer => createHmac(hashName, key).update(text).digest();
@@ -61,5 +61,5 @@ export async function logIn(login: Login, nonce: string, exchange: Exchange): Pr
   const signature = Buffer.from(/^v=([^,]+)/.exec(final.toString('utf8'))?.[1] ?? '', 'base64');
   const expected = sign(sign(salted, 'Server Key'), messages);
   if (signature.length !== expected.length || !timingSafeEqual(signature, expected))
-    throw new LoginError('the server does not know the password');
+    throw new LoginError('the server did not prove that it knows the password');
 }
