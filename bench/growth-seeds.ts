@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import { ensurePartitions } from '../src/platform/db/partitions.ts';
 
-/** API key of the publisher with this ID. */
+/** Returns the API key of a publisher. */
 export const growthKey = (publisherId: number): string => `growth-${publisherId}`;
 
 /**
- * Inserts publishers with the IDs from 1, each with the same number of campaigns. A campaign has one offer with three
- * images. Triggers are skipped, because they would take most of the time.
+ * Inserts publishers with IDs from 1 upwards, each with the same number of campaigns. A campaign has one offer with
+ * three images. Triggers are skipped, because they would take most of the time.
  */
 export async function seedCatalogue(
   pool: pg.Pool,
@@ -81,7 +81,7 @@ export async function seedEvents(pool: pg.Pool, events: number): Promise<void> {
   await pool.query('vacuum analyze sessions, events');
 }
 
-/** Inserts one endpoint of the first publisher, and deliveries of today with one attempt each; 1% of them failed. */
+/** Inserts an endpoint of the first publisher, and today's deliveries with one attempt each. 1% of them have failed. */
 export async function seedDeliveries(pool: pg.Pool, deliveries: number): Promise<void> {
   await pool.query(
     `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled)

@@ -11,15 +11,15 @@ import { writeTable } from './report.ts';
 import { openStage, type Stage } from './stage.ts';
 
 /*
- * Measures how each cost grows when the data grows tenfold, and names the costs that grow faster than their work.
+ * Measures how each cost grows when the data grows tenfold, and marks the costs that grow faster than expected.
  * npm run bench:growth                        runs everything, with up to 10^5 offers and 10^6 events and deliveries
- * npm run bench:growth -- offers 6 5          measures one kind of data, up to 10^6 and from 10^5 (default: 10^3)
+ * npm run bench:growth -- offers 6 5          measures one kind of data, with 10^5 to 10^6 rows (maximum first)
  */
 const [only = '', largest, smallest] = process.argv.slice(2);
 const metricsToken = 'metrics-'.repeat(5);
 const memoryMb = 256;
 
-/** Work that a cost is for: `constant` costs should not grow with the data, and `linear` ones only as much as it. */
+/** Cost and its expected growth: `constant` costs should not grow with the data, and `linear` costs at most like it. */
 type Cost = { name: string; work: 'constant' | 'linear'; digits?: number };
 
 type Dimension = {
@@ -31,7 +31,7 @@ type Dimension = {
   measure: (stage: Stage, count: number) => Promise<number[]>;
 };
 
-/** Factor by which a cost may exceed the growth of its work. */
+/** Factor by which a cost may exceed its expected growth. */
 const tolerance = 1.5;
 
 const catalogueCosts: readonly Cost[] = [
@@ -40,12 +40,12 @@ const catalogueCosts: readonly Cost[] = [
   { name: 'first fetch of a publisher, ms', work: 'constant' },
   { name: 'warm fetch, ms', work: 'constant' },
   { name: 'memory after serving every publisher once, MB', work: 'linear', digits: 0 },
-  { name: 'change served after, ms', work: 'constant', digits: 0 },
+  { name: 'time until a change is served, ms', work: 'constant', digits: 0 },
 ];
 
 const dimensions: readonly Dimension[] = [
   {
-    name: 'offers of 1,000 publishers, all loaded at the start',
+    name: 'offers of 1,000 publishers, all loaded at startup',
     exponents: [3, 4, 5],
     costs: catalogueCosts,
     measure: (stage, count) => measureCatalogue(stage, { publishers: 1000, offers: count, limitMb: 0 }),
@@ -105,7 +105,7 @@ const dimensions: readonly Dimension[] = [
 
 type CatalogueSize = { publishers: number; offers: number; limitMb: number };
 
-/** Number of publishers whose first and warm fetches are measured, and of changes. */
+/** Number of publishers whose first and warm fetches are measured, and number of measured changes. */
 const [samples, changes] = [20, 5];
 
 async function measureCatalogue(stage: Stage, { publishers, offers, limitMb }: CatalogueSize): Promise<number[]> {
@@ -282,7 +282,7 @@ async function measureDimension({ name, exponents, costs, measure }: Dimension):
       sizes.map((power) => `10^${power}`).join(' / '),
       values.map((value) => value.toFixed(digits)).join(' / '),
       `${growth.toFixed(2)}×`,
-      isFaster ? '**faster than its work**' : '',
+      isFaster ? '**faster than expected**' : '',
     ];
   });
 }
@@ -292,7 +292,7 @@ const results: string[][] = [];
 for (const dimension of selection) results.push(...(await measureDimension(dimension)));
 await writeTable(
   only === '' ? 'growth' : null,
-  ['Data', 'Cost', 'Sizes', 'Figures', 'Growth of the last tenfold', ''],
+  ['Data', 'Cost', 'Sizes', 'Figures', 'Growth with ten times the data', ''],
   results,
   `\nLoad average of the machine: ${loadavg()[0]?.toFixed(1)}.`,
 );

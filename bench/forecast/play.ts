@@ -111,7 +111,7 @@ export function forecastOf(world: ForecastWorld, state: State, seed: number): { 
   return { forecast: result, tookMs: performance.now() - began };
 }
 
-/** Returns the impressions of the forecast campaign in the period with which a forecast compares its simulation. */
+/** Returns the impressions of the forecast campaign in the period that a forecast compares with a simulation. */
 function deliveredBy(world: ForecastWorld, { log, recent }: State, ownId: number): ForecastCampaign['delivered'] {
   const periodMs = comparedMs(world.historyDays * dayMs);
   if (periodMs > sampledDays * dayMs) return { fromMs: startMs - periodMs, impressions: recent.impressions };
@@ -164,7 +164,7 @@ type PlayOptions = {
 /** Impression of the forecast campaign. */
 type OwnEvent = { isClicked: boolean; isConverted: boolean; paidMicros: number };
 
-/** Plays visits with the real decisions and the real learner. `note` is called for each visit and each own event. */
+/** Plays visits with the real decisions and the real learner. Calls `note` for each visit and each impression. */
 function playUntil(
   world: ForecastWorld,
   state: State,

@@ -17,8 +17,8 @@ type Result = Errors & { seed: number; name: Name; bias: number; isInside: boole
 const leastImpressions = 100;
 
 /**
- * Two futures of a world differ by the square root of 2 times as much as a future differs from the expectation of an
- * oracle that knows the world's parameters.
+ * Difference between two futures of a world. It is larger than the difference between a future and the expectation of
+ * an oracle that knows the world's parameters, by the square root of 2. The result is divided by this factor.
  */
 const differenceOf = (other: number, truth: number): number =>
   Math.abs(other - truth) / Math.SQRT2 / Math.max(1, truth);

@@ -34,9 +34,9 @@ const countries = ['DE', 'AT', 'CH', 'FR', 'NL', 'GB', 'US'];
 const devices = ['mobile', 'desktop', 'tablet'];
 
 type FutureOptions = {
-  /** Number of the future. Futures of a world have the same history and expected values, but other random numbers. */
+  /** Number of the future. Futures of a world share its history and expected values, but not their random numbers. */
   future?: number;
-  /** Whether a new campaign has another click rate in this future, as likely as its actual one. */
+  /** Whether a new campaign has a different click rate in this future, drawn from the same distribution. */
   isRateUnknown?: boolean;
 };
 

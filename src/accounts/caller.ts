@@ -92,14 +92,14 @@ export function calledPublisher(request: FastifyRequest): Publisher {
   return snapshot.publishers.get(callOf(request).publisherId) as Publisher;
 }
 
-/** Returns the publisher that an operator's call names in its query string, or null. */
+/** Returns the publisher ID in the query string of an operator's call, or null if it contains none. */
 function namedPublisher({ key }: Caller, { query }: KeySource): number | null {
   const { publisher_id: id } = query as { publisher_id?: unknown };
   const isNamed = typeof id === 'string' && key?.permissions.has(operatorPermission) === true;
   return isNamed && /^[1-9]\d{0,9}$/.test(id) ? Number(id) : null;
 }
 
-/** Loads the campaigns of a call's publisher if necessary, and returns the caller with the snapshot that has them. */
+/** Loads the campaigns of a call's publishers if necessary, and returns the caller with a new snapshot. */
 function prepareCaller(catalog: CatalogStore, caller: Caller, source: KeySource): Promise<Caller> | null {
   const namedId = namedPublisher(caller, source);
   const [own, other] = [catalog.ready(caller.publisher.id), namedId === null ? null : catalog.ready(namedId)];

@@ -40,9 +40,9 @@ type AlertRow = {
 type Reader = { publisherId: number; userId: number };
 
 type AlertQuery = {
-  /** Only this kind; null: all kinds. */
+  /** Kind of the alerts to list, or null for all kinds. */
   kind: AlertKind | null;
-  /** Only alerts before this one; null: the newest alerts. */
+  /** ID of the alert before which to start, or null for the newest alerts. */
   beforeId: number | null;
   limit: number;
 };

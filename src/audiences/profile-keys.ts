@@ -13,7 +13,7 @@ export const emailHashOf = (text: string): string | null => {
 export const emailKeys = (userKeys: { allOf: UserKeys['allOf'] }, publisherId: number, emailHash: string): string[] =>
   userKeys.allOf(publisherId, emailIdentifier(emailHash));
 
-/** Returns the identifier from which the keys of a user with an e-mail address hash are derived. */
+/** Returns the identifier from which the keys of a user are derived if only the hash of an e-mail address is known. */
 export const emailIdentifier = (emailHash: string): string => `email_sha256\0${emailHash}`;
 
 /** Keys under which a publisher may have stored a user's data. */

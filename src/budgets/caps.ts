@@ -138,13 +138,13 @@ type PublisherCaps = {
   hasTotals: boolean;
 };
 
-/** Active caps found so far, and the number of offers in which they were looked for. */
+/** Active caps found so far, and the number of offers that were searched for them. */
 type FoundCaps = {
   size: number;
   active: ActiveCaps;
   ofPublishers: Map<number, PublisherCaps>;
   totals: Map<string, LimitedTotal>;
-  /** Totals of each campaign across all publishers, which apply wherever a publisher sets none of its own. */
+  /** Totals of each campaign across all publishers. They apply to publishers that have no totals of their own. */
   ownOfCampaigns: Map<number, readonly LimitedTotal[]>;
   /** Campaigns for which some publishers have totals. */
   campaignsOfPublishers: Set<number>;
@@ -154,7 +154,7 @@ const capsByOffers = new WeakMap<Snapshot['offers'], FoundCaps>();
 
 /**
  * Returns the active caps of a catalogue, which are computed once per snapshot. If publishers have been added to the
- * snapshot since, only their campaigns are looked at.
+ * snapshot since then, only their campaigns are examined.
  */
 export function activeCapsOf(snapshot: Snapshot): ActiveCaps {
   const { offers } = snapshot;

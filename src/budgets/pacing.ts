@@ -66,14 +66,14 @@ export type PlanCurve = {
   endMs: number;
   /** IANA time zone of the period. */
   zone: string;
-  /** Use since the start of the period that is planned at each full hour or, for months, at each start of a day. */
+  /** Planned use since the start of the period, at each full hour or, for months, at the start of each day. */
   points: readonly { atMs: number; planned: number }[];
   /** Use in the period so far, including reservations, and the use that is planned by now. */
   used: number;
   planned: number;
   /** Share of the decisions in which the campaign takes part because of this plan. */
   probability: number;
-  /** Expected use at the end of the period if it continues as before; null at the start of the period. */
+  /** Expected use at the end of the period at the current rate; null at the start of the period. */
   projected: number | null;
 };
 
@@ -105,7 +105,7 @@ export function planCurve(cap: CompiledTotalCap, rules: PacedRules, input: PlanI
 }
 
 /**
- * Expected use of a cap at the end of its current calendar period, if it continues as before. Null for hours and
+ * Returns the expected use of a cap at the end of its current calendar period, at the current rate. Null for hourly and
  * lifetime caps, and at the start of a period.
  */
 export function projectedUse(cap: CompiledTotalCap, rules: RunningTime, input: PlanInput): number | null {

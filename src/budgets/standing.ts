@@ -45,7 +45,7 @@ export type Standing = {
   planned: number | null;
   /** End of the current period in epoch milliseconds, or null for lifetime caps. */
   endMs: number | null;
-  /** Expected use at the end of a day or month if it continues as before, at most the limit. Null if unknown. */
+  /** Expected use at the end of the day or month at the current rate, but at most the limit. Null if unknown. */
   projected: number | null;
   /** Returns the plan of the current period in detail, or null if there is no plan. */
   curve: () => PlanCurve | null;

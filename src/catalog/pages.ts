@@ -82,7 +82,7 @@ export type PageExtensions = {
     /** Renders the forecast panel next to a form. It requests the forecast for the current form values from a URL. */
     panel: (context: PublisherContext, forecastUrl: string) => Html;
     /**
-     * Renders the forecast of a stored campaign whose values are changed to the current form values.
+     * Renders the forecast of a stored campaign, with its values replaced by the current form values.
      * @param stored null for a new campaign, whose values are all in `typed`
      */
     ofTyped: (context: PublisherContext, stored: View | null, typed: Values) => Promise<Html>;

@@ -33,7 +33,7 @@ export type CatalogStore = {
    * Loads the campaigns of a publisher if necessary, and marks the publisher as used. Call it before using the
    * publisher's offers.
    * @returns null if the current snapshot contains them, so that callers continue without waiting
-   * @throws AppError unavailable, asynchronously
+   * @throws AppError unavailable, by rejecting the promise
    */
   ready: (publisherId: number) => Promise<void> | null;
   /**
@@ -44,7 +44,7 @@ export type CatalogStore = {
   checked: () => Promise<Snapshot>;
   /** Loads the campaigns of several publishers. */
   readyAll: (publisherIds: Iterable<number>) => Promise<void>;
-  /** Returns figures about publishers that are loaded on first use, or null if all publishers stay loaded. */
+  /** Returns the number and memory of publishers loaded on first use, or null if all publishers stay loaded. */
   residence: () => Residence | null;
   /** Time at which the snapshot was last known to be up to date, in epoch milliseconds. */
   confirmedAtMs: () => number;
@@ -221,7 +221,7 @@ async function extendSnapshot(
     const offers = provisioned.get(id) ?? [];
     indexes.set(publisher, await runInSlices(buildIndex({ publisher, offers, timeZoneOf })));
   }
-  // From here on, nothing pauses, so that no request sees a part of the addition.
+  // The rest runs without a pause, so that no request sees only a part of the addition.
   for (const [id, offer] of built.offers) (snapshot.offers as Map<number, Offer>).set(id, offer);
   for (const [id, offers] of built.present) present.set(id, offers);
   appendRows(stored.rows, rows);
@@ -232,7 +232,7 @@ async function extendSnapshot(
   return true;
 }
 
-/** Returns a snapshot without the campaigns that only the given publishers use. The original stays as it is. */
+/** Returns a snapshot without the campaigns that only the given publishers use. The original is not changed. */
 function withoutPublishers(snapshot: Snapshot, publisherIds: ReadonlySet<number>): Snapshot {
   const stored = storedOf(snapshot);
   const publishers = new Map<number, Publisher>();
@@ -264,7 +264,7 @@ function groupProvisions({ provisions }: CatalogRows): Map<number, number[]> {
   return publisherIds;
 }
 
-/** Minimum age at which the checked campaigns are read again, as a multiple of the time it took, and its maximum. */
+/** Time before the checked campaigns are read again: a multiple of the time that a read took, up to a maximum in ms. */
 const [restPerRead, maxRestMs] = [20, 60_000];
 
 /** Creates a source of the campaigns that background jobs check, for processes that load publishers on first use. */
@@ -309,8 +309,8 @@ type CatalogState = { id: string; isShared: boolean; offers: number; rows: () =>
 
 /**
  * Returns the configuration state with which a publisher's decisions are made: its permanent ID and its rows. If
- * publishers are loaded on first use, the state contains only this publisher's campaigns, because other processes have
- * loaded other publishers.
+ * publishers are loaded on first use, the state contains only this publisher's campaigns, because other processes may
+ * have loaded different publishers.
  */
 export function stateOf(snapshot: Snapshot, publisher: Publisher): CatalogState {
   const { stateId, rows, present } = storedOf(snapshot);

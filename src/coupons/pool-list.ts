@@ -10,7 +10,7 @@ import { readStock, stockView } from './stock.ts';
 export const poolStates = ['expired', 'empty', 'low', 'expiring', 'available'] as const;
 export type PoolState = (typeof poolStates)[number];
 
-/** Time before its expiry from which a pool is listed as expiring, in milliseconds. */
+/** Time before its expiry at which a pool starts to be listed as expiring, in milliseconds. */
 const expiringMs = 14 * dayMs;
 
 /** Schema of a pool in the list of all pools of a publisher. */

@@ -32,7 +32,7 @@ export type StoredCoupon = {
 
 const storedColumns = 'user_key, offer_id, sealed, expires_at, held_until';
 
-/** Combination of a user and an offer whose coupon to find. */
+/** User and offer for which to find a coupon. */
 export type CouponKey = { userKey: string } & OfOffer;
 
 /**
@@ -46,9 +46,9 @@ cross join lateral (
 ) c`;
 
 /*
- * If the statement had to wait for a lock, it sees the coupons as they were before. The stock row then has another
- * version than the one that the statement sees without locking, because coupons are only added together with a change
- * to their stock.
+ * If the statement had to wait for a lock, it sees the coupons as they were before the wait. The version of the locked
+ * stock row then differs from the version that the statement sees without locking, because coupons are only added
+ * together with a change to their stock.
  */
 const lockSql = `
 with locked as materialized (

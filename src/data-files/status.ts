@@ -72,10 +72,10 @@ export async function readExportState(executor: Executor, nowMs: number): Promis
   };
 }
 
-/** Time for which an export fails before an alert is recorded, so that a short outage of the storage causes none. */
+/** Time for which an export must fail before an alert is recorded. Short storage outages then cause no alert. */
 const graceMs = 15 * minuteMs;
 
-/** Creates the check that finds an export that fails or is behind. It concerns all publishers. */
+/** Creates the check for an export that fails or is behind. It records an alert for every publisher. */
 export const dataFileCheck = (isEnabled: boolean): AlertCheck => ({
   name: 'data file alerts',
   kinds: ['data_files.failing'],

@@ -2,7 +2,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import type { DraftState } from './draft.ts';
 
-/** User who is told about decisions: of an advertiser's drafts, or of the user's own drafts for a publisher. */
+/** User who is notified of decisions: on an advertiser's drafts, or on the user's own drafts for a publisher. */
 export type DraftReader = { userId: number } & ({ advertiserId: number } | { publisherId: number });
 
 /** Decision on a draft that its author has not seen. */

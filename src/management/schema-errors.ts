@@ -47,12 +47,12 @@ function* findOversized(declared: TSchema, value: unknown, path: string, most: n
       yield* findOversized(field, (value as Record<string, unknown>)[name], `${path}/${name}`, most);
 }
 
-/** Maximum length of a text in a list of unique items, unless its schema sets another one. */
+/** Maximum length of a string in a list of unique items, unless its schema sets a different maximum. */
 const maxUniqueLength = 200;
 
 /**
- * Finds long texts in a list whose items must be unique. To compare the items, TypeBox hashes them, which takes 100 ns
- * for each character.
+ * Finds long strings in a list whose items must be unique. To compare the items, TypeBox hashes them, which takes
+ * 100 ns per character.
  */
 function* findLongItems(schema: TSchema, list: readonly unknown[], path: string): Generator<ErrorDetail> {
   const max = (schema.maxLength as number | undefined) ?? maxUniqueLength;

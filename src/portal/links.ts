@@ -154,7 +154,7 @@ export async function listLinks(
   return rows;
 }
 
-/** States of a link: not opened yet; its session is running; it expired; it was revoked. */
+/** States of a link: not opened yet, opened and in use, expired, and revoked. */
 export const linkStates = ['waiting', 'open', 'expired', 'revoked'] as const;
 
 export function stateOf({ revoked_at, expires_at, is_opened }: ListedLink, nowMs: number): (typeof linkStates)[number] {

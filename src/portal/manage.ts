@@ -60,7 +60,7 @@ export async function endLink(work: Work, ownerId: number | null, id: string): P
   await audit(change, { resource: portalResource, action: 'remove', before: loggedLink(revoked.portal), after: null });
 }
 
-/** Adds the pages on which the actions take place. */
+/** Adds the permissions to view the pages on which the requested actions take place. */
 const withPages = (requested: readonly Portal['permissions'][number][]): Portal['permissions'] => [
   ...new Set(
     requested.flatMap((name): Portal['permissions'] => {
@@ -71,7 +71,7 @@ const withPages = (requested: readonly Portal['permissions'][number][]): Portal[
 ];
 
 /**
- * Checks the origin and the logo. They become part of headers and of the page.
+ * Checks the origin and the logo, which become part of the page and its headers.
  * @throws AppError `invalid_request`
  */
 function requireUsable({ frameOrigin, theme }: { frameOrigin: string; theme: Portal['theme'] }): void {

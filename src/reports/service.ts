@@ -79,7 +79,7 @@ export type ReportService = {
     signal?: AbortSignal,
   ) => Promise<T>;
   /**
-   * Returns the first day from which users can be counted for reports like the query, or null without a limit.
+   * Returns the first day for which the users of a query can be counted, whatever its range. Null without a limit.
    * @param source `sketches` to consider only sketches, and not raw rows
    */
   usersFromDay: (query: ActivityQuery, source?: 'sketches') => Promise<string | null>;

@@ -76,15 +76,15 @@ export type Cell = Html | string | number;
 /** Minimum number of columns of a table whose rows become blocks on phones. */
 const stackedColumns = 4;
 
-/** Whether the cells of each row are below each other on a phone. Tables of figures are scrolled instead. */
+/** Whether the cells of each row are stacked on phones. Tables of figures are scrolled instead. */
 const isStackable = (columns: readonly Column[]): boolean =>
   columns.length >= stackedColumns &&
   columns.every(({ sort }) => sort === undefined) &&
   columns.filter(({ numeric }) => numeric === true).length * 2 <= columns.length;
 
 /**
- * Renders a table. A table that is too wide can be scrolled horizontally, also with the keyboard. On phones, each row of
- * a table of texts is a block in which cells have the labels of their columns. Cells are in column order.
+ * Renders a table. A table that is too wide can be scrolled horizontally, also with the keyboard. On phones, each row
+ * of a text table is a block in which cells have the labels of their columns. Cells are in column order.
  * @param id element ID for a table that refreshes itself and must keep the keyboard focus
  * @param totals cells of a row of totals below all other rows
  */

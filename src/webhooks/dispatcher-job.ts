@@ -38,8 +38,8 @@ const plannerSettings = {
 
 /**
  * Numbers of connections: one for claims, one for settlements, and one for renewing leases and parking deliveries.
- * Claims have their own pool, so that only one connection has to plan them. With one pool, each connection planned them
- * at some time, which delayed a delivery by up to 50 ms.
+ * Claims have their own pool, so that only one connection has to plan them. With a shared pool, every connection had to
+ * plan them at some time, which delayed a delivery by up to 50 ms.
  */
 const connections = { claims: 1, others: 2 };
 

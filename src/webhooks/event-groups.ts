@@ -4,14 +4,14 @@ import type { EventType } from './events.ts';
 export const eventGroups = ['users', 'endpoints', 'campaigns', 'approvals', 'others'] as const;
 export type EventGroup = (typeof eventGroups)[number];
 
-/** First words of the names of a group's events. */
+/** First parts of the event names that belong to a group. */
 const prefixesOf: Readonly<Partial<Record<EventGroup, readonly string[]>>> = {
   endpoints: ['endpoint', 'delivery'],
   campaigns: ['campaign', 'offer'],
   approvals: ['draft', 'audit'],
 };
 
-/** Returns the group of an event: the events about users, and the events about the service by their names. */
+/** Returns the group of an event. Operational events are grouped by the first part of their name. */
 export function eventGroupOf({ name, isOperational }: EventType): EventGroup {
   if (isOperational === undefined) return 'users';
   const [word = ''] = name.split('.');

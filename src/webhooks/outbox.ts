@@ -237,7 +237,7 @@ export const endpointIdsOf = (payload: string): number[] => payload.split(' ').m
 
 const isEndpointId = (value: number): boolean => Number.isInteger(value) && value > 0 && value < 2 ** 31;
 
-/** Worker in this process, which is told directly about new deliveries. */
+/** Worker in this process, which is notified of new deliveries by a direct call. */
 export type LocalWorker = {
   /** Whether the worker is running and no other worker exists. */
   isAlone: () => boolean;

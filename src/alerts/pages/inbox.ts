@@ -25,7 +25,7 @@ type Inbox = {
   alerts: readonly DescribedAlert[];
   /** Selected kind, or null for all kinds. */
   kind: AlertKind | null;
-  /** URL of the newest alerts if older ones are shown, and of the next older ones. */
+  /** URLs of the newest alerts, if older ones are shown, and of the next older ones. */
   newest: string | null;
   older: string | null;
 };

@@ -4,7 +4,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { changeSizes } from '../members/members.ts';
 
 /*
- * SQL that sorts the staged users by key, which is the order of all other statements. If a user has several rows, the
+ * SQL that sorts the staged users by key. All other statements use the same order. If a user has several rows, the
  * latest expiry time is used.
  */
 const sortSql = `
@@ -72,8 +72,8 @@ select user_key, $1::integer, expires_at from sorted where ctid >= $2::tid and c
 const uniqueViolation = '23505';
 
 /**
- * Adds a slice to an audience that had no members before. Without looking for existing members, this takes two thirds
- * of the time.
+ * Adds a slice to an audience that had no members before. Because it does not look for existing members, it takes two
+ * thirds of the time.
  * @returns number of new members, or null if one of them was added at the same time
  */
 async function addNew(client: Executor, slice: unknown[]): Promise<number | null> {

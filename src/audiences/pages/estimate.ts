@@ -16,10 +16,10 @@ import { readAudience } from './rule-fields.ts';
 /** Estimates a rule of a publisher. Returns null if there are too many events. */
 export type Estimate = (publisherId: number, rule: Rule) => Promise<RuleEstimate | null>;
 
-/** Path of the estimate. It is not below the path of audiences, because an audience could have the same key. */
+/** Path of the estimate. It is not below `/audiences`, because an audience could have the key `estimate`. */
 const path = '/audience-estimate';
 
-/** Registers the estimate of the rule in the form, which may be incomplete. */
+/** Registers the route that estimates the rule in the form. The rule may be incomplete. */
 export function estimatePage(pages: Pages<PublisherContext>, estimate: Estimate): void {
   pages.post(path, 'admin', async ({ publisher }, fields) => {
     const { rule } = readAudience(fields);

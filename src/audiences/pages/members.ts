@@ -184,7 +184,7 @@ function useList(context: PublisherContext, uses: readonly AudienceUse[]): Html 
   return html`<ul class="facts">${uses.map(item)}</ul>`;
 }
 
-/** Maximum number of line numbers of skipped rows. */
+/** Maximum number of line numbers to show for skipped rows. */
 const maxLines = 10;
 
 function importTable({ publisher }: PublisherContext, imports: readonly Import[]): Html {

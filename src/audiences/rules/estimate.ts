@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { factsSql, type Rule } from './rule.ts';
 
-/** Number of users that a rule would select now, also with other minimum numbers of events. */
+/** Number of users that a rule would select now, and that it would select with other minimum numbers of events. */
 export type RuleEstimate = { users: number; byTimes: readonly { times: number; users: number }[] };
 
 const times = [1, 2, 3, 5, 10] as const;

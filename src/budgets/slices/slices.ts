@@ -24,9 +24,9 @@ export type Slices = SliceGrants & {
 const retryMs = 500;
 
 /**
- * Time for which a request for the next slice waits for others, in milliseconds. At that time, half of the current
- * slice is left, which lasts for about half a second. With 100 campaigns, a transaction then leases ten slices instead
- * of one or two.
+ * Time for which a request for the next slice waits for requests for other slices, in milliseconds. Half of the current
+ * slice is left at that time, which lasts for about half a second. With 100 campaigns, a transaction then leases ten
+ * slices instead of one or two.
  */
 const groupMs = 100;
 
@@ -49,7 +49,7 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
     if (isClosed || holding.next !== null || nowMs < holding.refusedUntilMs) return;
     if (!holding.isAsked) waitingHoldings.add(holding);
     holding.isAsked = true;
-    // Without a slice, fetches of the campaign need locks, so its request does not wait.
+    // Without a slice, fetches with the campaign need locks, so the request for its first slice does not wait.
     if (holding.current === null) startLeasing();
     else if (waitingHoldings.size > 0) groupTimer ??= setTimeout(startLeasing, groupMs);
   }

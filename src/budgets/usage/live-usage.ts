@@ -32,7 +32,7 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
     complete = activeCaps;
   }
 
-  /** Loads the usage of campaign totals that were added to the caps, such as those of another publisher. */
+  /** Loads the usage of campaign totals that were added to the caps, such as those of a publisher loaded later. */
   async function loadMissing(activeCaps: ActiveCaps): Promise<void> {
     const missing = activeCaps.totals.filter(({ key }) => !loaded.has(key));
     for (const used of await loadUsage(pool, periodsOf(missing, now()))) table.set(used);

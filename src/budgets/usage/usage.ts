@@ -80,7 +80,7 @@ export function periodNames(timeZone: string, atMs: number): readonly string[] {
   return names;
 }
 
-/** Result of the last call. Nearly all calls of a fetch are about the same time zone and quarter. */
+/** Result of the last call. Nearly all calls during a fetch have the same time zone and quarter of an hour. */
 let last: { timeZone: string; quarter: number; names: readonly string[] } = { timeZone: '', quarter: 0, names: [] };
 
 function findPeriodNames(timeZone: string, quarter: number, atMs: number): readonly string[] {
@@ -291,7 +291,7 @@ export type UsageTable = UsageReader & {
 };
 
 export function createUsageTable(from?: UsageTable): UsageTable {
-  // Two levels, because a joined key would have to be built and hashed for each read.
+  // Nested maps, because a combined key would have to be built and hashed for each read.
   const own = new Map<string, Map<string, Amounts>>();
   const setAmounts = (key: string, period: string, amounts: Amounts): void =>
     void getOrInsert(own, key, () => new Map<string, Amounts>()).set(period, amounts);

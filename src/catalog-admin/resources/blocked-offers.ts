@@ -31,7 +31,7 @@ function blocksOf(controls: Controls | null, offer: Offer): Block[] {
   return [...(controls?.placements.values() ?? [])].flatMap((blockOf) => blockOf(offer) ?? []);
 }
 
-/** Properties of an offer that need not exist. Unknown properties are left out. */
+/** Properties of an offer, which does not have to exist. Unknown properties are left out. */
 export type OfferSample = { landingUrl?: string; advertiser?: string; category?: string; text?: string };
 
 /**

@@ -4,7 +4,7 @@ import type { CampaignRows } from './load.ts';
 import { notLoaded } from './on-demand.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
 
-/** Earlier snapshot, with the campaigns whose rows may have changed since. */
+/** Earlier snapshot to reuse, with the campaigns whose rows may have changed since then. */
 export type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
 
 /** Number of campaigns to build before yielding to other requests. */
@@ -12,11 +12,11 @@ const sliceSize = 200;
 
 export type BuiltOffers = {
   offers: Map<number, Offer>;
-  /** Offers by campaign. Removed offers are left out. Campaigns are in the order of their IDs. */
+  /** Offers by campaign ID, without removed offers. The entries are ordered by campaign ID. */
   present: Map<number, readonly Offer[]>;
 };
 
-/** Builds the offers of campaigns. Those of campaigns that have not changed since the base are reused. */
+/** Builds the offers of campaigns. Offers of campaigns that have not changed since the base snapshot are reused. */
 export function* buildOffers(rows: CampaignRows, base: Base | null): Generator<void, BuiltOffers> {
   const earlier = base === null ? null : groupBy([...base.snapshot.offers.values()], ({ campaign }) => campaign.id);
   yield;
@@ -88,7 +88,7 @@ type PublisherSources = {
   isLoaded: (publisherId: number) => boolean;
 };
 
-/** Builds the publishers, and the indexes of those whose offers or settings have changed since the base. */
+/** Builds the publishers, and the indexes of those whose offers or settings have changed since the base snapshot. */
 export function* buildPublishers({
   rows,
   provisioned,

@@ -185,7 +185,7 @@ export async function findCampaignsOf(
 
 /**
  * Returns the campaigns that background jobs check even if no publisher that runs them is loaded: campaigns with total
- * caps, a goal, a recent or future end, or coupon codes.
+ * caps, a goal, an end date or coupon codes.
  */
 export async function findCheckedCampaigns(executor: Executor): Promise<number[]> {
   const { rows } = await executor.query<{ id: number }>(
@@ -276,7 +276,7 @@ async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<n
 /** Maximum number of campaigns whose rows are read with one statement per table, rather than in slices. */
 const maxAtOnce = 500;
 
-/** Reads rows of some campaigns, or of all. Many rows are read in slices. */
+/** Reads the rows of some campaigns or of all campaigns. Large numbers of campaigns are read in slices. */
 async function readAll<Row extends object>(
   executor: Executor,
   text: string,

@@ -22,7 +22,7 @@ export const notLoaded: OfferIndex = Object.freeze({
 export const loadedPublishers = ({ publishers }: Snapshot): Publisher[] =>
   [...publishers.values()].filter(({ index }) => index !== notLoaded);
 
-/** Rows to add to a snapshot, and all campaigns of the publishers for which they were read. */
+/** Rows to add to a snapshot, and the IDs of all campaigns of the publishers for which they were read. */
 type Addition = { rows: CampaignRows; campaignIds: readonly number[] };
 
 /**
@@ -91,8 +91,8 @@ function offerBytes({ copy, termsAndConditions, translations, campaign, creative
 const indexBytes = ({ index }: Publisher): number => bytesPer.indexEntry * (1 + index.offers.length);
 
 /**
- * Creates a function that estimates the memory of a snapshot's loaded campaigns, in bytes. If offers were only added
- * since the last call, it looks at nothing else.
+ * Creates a function that estimates the memory of a snapshot's loaded campaigns, in bytes. If offers have only been
+ * added since the last call, it examines only the new offers.
  */
 function createEstimate(): (snapshot: Snapshot) => number {
   let last: { offers: Snapshot['offers'] | null; size: number; bytes: number } = { offers: null, size: 0, bytes: 0 };
@@ -108,7 +108,7 @@ function createEstimate(): (snapshot: Snapshot) => number {
   };
 }
 
-/** Estimates the memory that is freed if a publisher is dropped, in bytes. Shared campaigns are not counted. */
+/** Estimates the memory that dropping a publisher frees, in bytes. Shared campaigns are not counted. */
 function ownBytes(publisher: Publisher): number {
   let bytes = indexBytes(publisher);
   for (const offer of publisher.index.offers) if (offer.campaign.provisions.size <= 1) bytes += offerBytes(offer);
@@ -124,13 +124,13 @@ const maxIdleMs = hourMs;
  */
 const minIdleMs = 30_000;
 
-/** Share of the limit to which memory is reduced once the limit is exceeded, so that few drops are needed. */
+/** Share of the limit to which memory is reduced once the limit is exceeded, so that drops are rare. */
 const targetShare = 0.9;
 
 /**
  * Creates a function that chooses the publishers to drop: those that have been unused for an hour and, if the memory
- * limit is exceeded, those that were least recently used. It must be called regularly, because it also notes which
- * publishers were used since its last call.
+ * limit is exceeded, those that were least recently used. It must be called regularly, because it also records which
+ * publishers have been used since its last call.
  */
 function createIdleChoice(limitBytes: number, now: () => number) {
   /** Time of the last use, in epoch milliseconds, by publisher ID. */
@@ -182,7 +182,7 @@ type OnDemandOptions = {
 type OnDemand = {
   /** See `CatalogStore`. */
   ready: (publisherId: number) => Promise<void> | null;
-  /** Runs a function that replaces the snapshot, while no other does. */
+  /** Runs a function that replaces the snapshot. Only one such function runs at a time. */
   inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   residence: () => Residence;
   stop: () => Promise<void>;

@@ -13,8 +13,8 @@ export type FindStory = {
   /** Finds the sessions of a publisher to which an ID belongs. */
   resolve: (publisherId: number, id: string) => Promise<Match[]>;
   /**
-   * Reads the story of a session. Returns null if the publisher has no row of it. `asOf` is the time up to which the
-   * story is complete if it was read from a replica, or null if it was read from the primary.
+   * Reads the story of a session. Returns null if the publisher has no rows about it. `asOf` is the time up to which
+   * the story is complete if it was read from a replica, or null if it was read from the primary.
    */
   read: (publisherId: number, sessionId: string) => Promise<(Story & { asOf: Date | null }) | null>;
   /**
@@ -24,7 +24,7 @@ export type FindStory = {
   missing: (id: string) => AppError;
 };
 
-/** Age below which a session is read from the primary, because tests of an integration look for its latest events. */
+/** Age below which a session is read from the primary, because developers look for the latest events of their tests. */
 const freshMs = hourMs;
 
 type FindStoryDeps = ResolveDeps & { pool: pg.Pool; replica: Replica | null };
@@ -35,8 +35,8 @@ export function createFindStory(deps: FindStoryDeps): FindStory {
   const resolve = createResolve(deps);
 
   /**
-   * Reads from the replica. If the replica does not have the record, reads again from the primary, because the record
-   * may have been written a moment ago.
+   * Reads from the replica. If the replica does not have the record, reads from the primary, because the record may
+   * just have been written.
    */
   async function readEither<T>(
     read: (from: pg.Pool) => Promise<T>,

@@ -59,7 +59,7 @@ export function createResolve({ config, clickIds, now }: ResolveDeps) {
     return sessionId === null ? [] : bySession(scope, 'delivery', sessionId);
   }
 
-  /** Finds a session by the ID of a conversion or of a message. A message ID can have the form of its header. */
+  /** Finds a session by the ID of a conversion or message. For a message, the Message-ID header also works. */
   async function byRow(scope: Scope, text: string): Promise<Match[]> {
     const { executor, publisherId } = scope;
     const [id = ''] = text.toLowerCase().replace(/^</, '').split('@');

@@ -92,7 +92,7 @@ function fieldsOf(context: PublisherContext, form: FormBuilder, draft: Draft): H
   );
 }
 
-/** Names of the proposed values that are texts. Other values stay as they are. */
+/** Names of the proposed values that are strings. Other values are not changed. */
 const textFieldsOf = ({ changes }: Draft): string[] =>
   Object.keys(changes).filter((name) => typeof changes[name] === 'string');
 

@@ -96,7 +96,7 @@ export function reportCard(context: PublisherContext, report: ExperimentReport, 
 
 /**
  * Renders a number as a link to the rows that it is computed from. The sessions of an arm have a custom attribute with
- * the name of the arm. Sessions outside the experiment have none, so that their numbers have no link.
+ * the name of the arm. Sessions outside the experiment have none, so their numbers have no links.
  */
 export type RowsOfArms = (
   arms: readonly string[],

@@ -2,32 +2,32 @@ import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { type Hour, hoursOf, type OpenShare, type Scenario, simulateCourse } from './simulate.ts';
 import { type ForecastCampaign, type HourlySessions, horizonDays } from './types.ts';
 
-/** Correction of the impressions per session by what the campaign has delivered. */
+/** Correction of the impressions per session, based on what the campaign has delivered. */
 export type Calibration = {
   /** Factor that the delivered impressions suggest. */
   factor: number;
-  /** Weight of the factor compared with the repeated decisions, from 0 to 1. */
+  /** Weight of the factor relative to the result of the repeated decisions, from 0 to 1. */
   weight: number;
 };
 
 /**
- * Periods with which a simulation is compared, and the age from which a campaign gets the long one. In its first weeks,
- * a campaign delivers differently, because the ranking is still learning its rates.
+ * Lengths of the period in which deliveries are compared with a simulation, and the campaign age from which the long
+ * period is used. In its first weeks, a campaign delivers differently, because the ranking is still learning its rates.
  */
 const [shortMs, longMs, matureMs] = [7 * dayMs, 28 * dayMs, 35 * dayMs];
 
-/** Returns the length of the period with which the simulation of a campaign of an age is compared, in milliseconds. */
+/** Returns the length of the period in which deliveries are compared with a simulation, in milliseconds. */
 export const comparedMs = (ageMs: number): number => (ageMs < matureMs ? shortMs : longMs);
 
 const uncalibrated: Calibration = { factor: 1, weight: 0 };
 
-/** Standard deviation of the logarithm of what a campaign delivers in one month compared with the next. */
+/** Standard deviation of the logarithm of the ratio between a campaign's deliveries in two consecutive months. */
 const monthSd = 0.06;
 
-/** Smallest reaction of the delivered impressions to the impressions per session. Below, total caps hide the latter. */
+/** Minimum effect of the impressions per session on the delivered impressions. Below it, total caps hide the effect. */
 const leastReaction = 0.25;
 
-/** Largest correction in both directions. */
+/** Maximum factor by which the impressions per session are increased or reduced. */
 const maxFactor = 8;
 
 type Options = {
@@ -41,8 +41,8 @@ type Options = {
 };
 
 /**
- * Compares what a campaign has delivered with a simulation of the same time. The simulation contains its total caps, so
- * a campaign that its budget limits is not mistaken for one that rarely wins.
+ * Compares what a campaign has delivered with a simulation of the same period. The simulation applies its total caps,
+ * so a campaign that is limited by its budget is not mistaken for one that rarely wins.
  */
 export function calibrate(
   campaign: ForecastCampaign,
@@ -75,7 +75,7 @@ export function calibrate(
   return { factor: Math.exp((low + high) / 2), weight: centralSd ** 2 / (centralSd ** 2 + variance) };
 }
 
-/** Returns the usage of total caps at the beginning of the past period. Periods shorter than it began in it. */
+/** Returns the usage of total caps at the start of the compared period. Only lifetime caps have usage at that time. */
 const usageBefore =
   ({ used, delivered, recent, payout }: ForecastCampaign): ForecastCampaign['used'] =>
   (metric, per) => {

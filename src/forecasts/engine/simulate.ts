@@ -21,7 +21,7 @@ export type Course = Record<'sessions' | 'matching' | 'impressions' | 'clicks' |
   capped: number;
 };
 
-/** Returns the share of the hour that begins at a time in which a schedule is open, from 0 to 1. */
+/** Returns the share of an hour, from 0 to 1, during which a schedule is open. The hour begins at the given time. */
 export type OpenShare = (atMs: number) => number;
 
 /** Future hour, with the share of the hour in which the campaign runs. */

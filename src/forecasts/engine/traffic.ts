@@ -23,8 +23,8 @@ const assumed = { noise: 0.15, noiseDays: 6, drift: 0.02, driftDays: 25, slope: 
 const damping = 0.98;
 
 /**
- * Number of standard deviations by which a single day can deviate. Beyond, the day counts as an exception, such as a
- * sale or an outage, and moves the level no further.
+ * Number of standard deviations by which a single day can change the traffic level. A larger deviation counts as an
+ * exception, such as a sale or an outage, and does not change the level further.
  */
 const maxSurprise = 2.5;
 

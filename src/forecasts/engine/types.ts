@@ -42,7 +42,7 @@ export type ForecastCampaign = {
   liveSinceMs: number | null;
   /** Events of the campaign in recent weeks, if it is shown. */
   recent: { impressions: number; clicks: number; conversions: number };
-  /** Impressions since a full hour from which on the campaign has been shown unchanged, or null if it has not. */
+  /** Impressions since `fromMs`, a full hour since which the campaign has not been edited. Null if there is none. */
   delivered: { fromMs: number; impressions: number } | null;
 };
 

@@ -84,7 +84,7 @@ export function* simulateUsers(
   };
 }
 
-/** Similarity to assume, and its weight as a number of pairs of sessions. */
+/** Similarity that is assumed without data, and its weight as a number of session pairs. */
 const assumedSimilarity = { value: 0.7, pairs: 20 };
 
 /**

@@ -30,7 +30,7 @@ type CheckDeps = {
 
 /**
  * Creates the check of a landing page that is being entered. It has the same restrictions as the daily checks. Each
- * publisher has at most one check at a time in each process, and a limited number of checks per minute in all of them.
+ * publisher has at most one check at a time in each process, and a limited number of checks per minute overall.
  */
 export function createLandingCheck({
   pool,

@@ -198,7 +198,7 @@ export function withLinkedFirst<Decided extends { offer: Offer }>(
 /** Stores each catalogue state that is used for decisions, only once and outside of requests. */
 type StateWriter = {
   /**
-   * Notes the catalogue snapshot of a decision.
+   * Records the catalogue snapshot of a decision.
    * @returns the ID of its state (see `stateOf`)
    */
   note: (snapshot: Snapshot, publisher: Publisher) => string;
@@ -217,7 +217,7 @@ const retryMs = 5_000;
 const maxWaitingOffers = 20_000;
 
 /**
- * Maximum number of state IDs to remember as stored. If publishers are loaded on first use, each has a state of its own.
+ * Maximum number of stored state IDs to remember. If publishers are loaded on first use, each has a state of its own.
  */
 const maxRemembered = 20_000;
 
@@ -253,7 +253,7 @@ export function createStateWriter({
     });
   }
 
-  /** State noted last. `publisher` is null if the state is that of all publishers. */
+  /** State recorded last. `publisher` is null if the state is that of all publishers. */
   let last: { snapshot: Snapshot; publisher: Publisher | null; id: string; checkMs: number } | null = null;
   return {
     note: (snapshot, publisher) => {

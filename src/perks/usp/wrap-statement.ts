@@ -51,7 +51,7 @@ type AssumedWraps = {
   known: readonly { publisherId: number; json?: string }[];
 };
 
-/** `changedEndpoints` contains the endpoints that are not as assumed. If it is not null, nothing was written. */
+/** Result of a wrap. If `changedEndpoints` is not null, the endpoints differ from `known`, and nothing was written. */
 type WrapOutcome = {
   sessionIds: readonly string[];
   queuedEndpointIds: readonly number[];

@@ -51,7 +51,7 @@ type Confirmations = ReadonlyMap<Wrap, Confirmation>;
  * first.
  *
  * A single statement assumes that the selections have not changed since they were read. It needs no transaction, unless
- * coupon codes or messages are stored, too. Sessions whose selection has changed are wrapped with locks.
+ * coupon codes or messages are also stored. Sessions whose selection has changed are wrapped with locks.
  */
 export function createWrapWriter(deps: WrapDeps): (items: readonly Wrap[]) => Promise<WrapResult[]> {
   const knownEndpoints: KnownEndpoints = new LRUCache({ max: maxKnownPublishers });
@@ -68,20 +68,20 @@ export function createWrapWriter(deps: WrapDeps): (items: readonly Wrap[]) => Pr
     if (rest.length === 0) return items.map((item) => confirmed.get(item) ?? null);
     const locked = wrapLocked(deps, rest);
     if (confirmed.size === 0) await locked;
-    else locked.catch(() => {}); // Some sessions are committed, so a failure must only concern the others.
+    else locked.catch(() => {}); // Some sessions are committed, so a failure must affect only the others.
     return items.map((item) => confirmed.get(item) ?? locked.then((others) => others.get(item) ?? null));
   };
 }
 
-/** Endpoints that receive wraps, by publisher. `json` is how the database returned them. */
+/** Endpoints that receive wraps, by publisher. `json` contains them as the database returned them. */
 type KnownEndpoints = LRUCache<number, { json: string; targets: readonly Target[] }>;
 
 /** Maximum number of publishers whose endpoints are remembered. */
 const maxKnownPublishers = 1000;
 
 /**
- * Wraps sessions in one statement, which checks that their selections and the publishers' endpoints are as assumed. If
- * the endpoints have changed, it is repeated once with the new ones.
+ * Wraps sessions in one statement, which checks that their selections and the publishers' endpoints are unchanged. If
+ * the endpoints have changed, the statement is repeated once with the new ones.
  * @returns the wrapped sessions; all others are unchanged
  */
 async function wrapAssumed(
@@ -123,7 +123,7 @@ class SelectionChanged extends Error {}
 
 /**
  * Wraps sessions with their coupon codes and messages, in a transaction.
- * @returns the wrapped sessions, or none if one of the selections is not as assumed
+ * @returns the wrapped sessions, or none if one of the selections has changed
  */
 async function wrapWithCodes(
   deps: WrapDeps,

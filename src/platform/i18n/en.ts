@@ -2279,7 +2279,7 @@ export const en = {
   eventTypes: {
     fields: 'All fields',
     group: 'Group',
-    group_approvals: 'Approval and activity log',
+    group_approvals: 'Approvals and activity log',
     group_campaigns: 'Campaigns and offers',
     group_endpoints: 'Endpoints and deliveries',
     group_others: 'Other events',

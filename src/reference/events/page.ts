@@ -26,8 +26,8 @@ const groupTitles: Readonly<Record<EventGroup, string>> = {
   users: 'Users and perks',
   endpoints: 'Endpoints and deliveries',
   campaigns: 'Campaigns and offers',
-  approvals: 'Approval and audit log',
-  others: 'Others',
+  approvals: 'Approvals and audit log',
+  others: 'Other events',
 };
 
 type Group = { title: string; id: string; events: readonly ShownEvent[] };

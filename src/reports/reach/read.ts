@@ -66,8 +66,8 @@ export type RawRetention = { nowMs: number; retentionRawDays: number };
 const rawFromMs = ({ nowMs, retentionRawDays }: RawRetention): number => nowMs - (retentionRawDays - 1) * dayMs;
 
 /**
- * Returns the first day from which users can be counted for reports like the query, or null if there is no limit. The
- * range of the query is ignored.
+ * Returns the first day for which the users of a query can be counted, or null if there is no limit. The range of the
+ * query is ignored.
  * @param retention null to consider only sketches
  */
 export async function usersFromDay(

@@ -7,7 +7,7 @@ type Blocked = Extract<SendResult, { kind: 'blocked' }>;
 /** Response of a broker, with the HTTP status that describes it best. */
 export type BrokerAnswer = FetchResponse | Failure | Blocked;
 
-/** Error that stands for the answer to a message. */
+/** Error that contains the answer to a message, for the delivery log. */
 export class AnswerError extends Error {
   readonly answer: BrokerAnswer;
   constructor(answer: BrokerAnswer) {
@@ -16,7 +16,7 @@ export class AnswerError extends Error {
   }
 }
 
-/** Returns the answer that an error of a client stands for. */
+/** Converts an error of a broker client to an answer. */
 export const answerOfFailure = (error: unknown): BrokerAnswer =>
   error instanceof AnswerError ? error.answer : fail('other', error instanceof Error ? error.message : String(error));
 

@@ -168,7 +168,7 @@ async function copySource({ management }: PageServices, context: PublisherContex
 const withRulesOf = (source: View, form: FormBuilder, { publisher }: PublisherContext, key: RuleSection): FormBuilder =>
   createForm(copiedValues(form.values, source.rules, publisher.timeZone, key), [], form.to);
 
-/** Renders the card that fills the form of a section with the rules of another campaign. Nothing is saved by it. */
+/** Renders the card that fills the form of a section with the rules of another campaign, without saving them. */
 async function copyCard(
   { management }: PageServices,
   context: PublisherContext,

@@ -13,7 +13,7 @@ import { outcomeText } from '../../outcome-text.ts';
 /** Limit with a pacing plan, and its plan for the current period. */
 export type PlannedLimit = { standing: Standing; plan: PlanCurve };
 
-/** Returns the limit whose plan decides about the delivery: the one with the lowest participation. */
+/** Returns the limit whose plan restricts delivery most: the one with the lowest share of decisions. */
 export function decisivePlan(standings: readonly Standing[]): PlannedLimit | null {
   const planned = standings.flatMap((standing) => {
     const plan = standing.curve();

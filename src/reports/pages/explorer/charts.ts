@@ -98,8 +98,8 @@ function leadOf(state: ExplorerState, { periods }: ReportAnswer): string {
 }
 
 /**
- * Returns the range and filters of the rows behind the numbers in a table row, or null if they cannot be listed: values
- * that rollups combine, and removed advertisers.
+ * Returns the range and filters of the rows behind the numbers in a table row. Returns null for values that rollups
+ * combine and for removed advertisers, whose rows cannot be listed.
  */
 export function targetOf(
   { by }: ExplorerState,

@@ -67,7 +67,7 @@ export function createBrokers({ url, isTls, secrets, ca, timeoutMs, vet }: Kafka
     return opening;
   };
 
-  /** Connects to the first bootstrap server that answers. The last failure counts if none does. */
+  /** Connects to the first bootstrap server that answers. If none does, throws the last failure. */
   const bootstrap = async (): Promise<KafkaConnection> => {
     let failure: unknown = null;
     for (const broker of bootstrapUrls) {

@@ -23,7 +23,7 @@ import {
 
 /** Time after which metadata is loaded again, in milliseconds. */
 const metadataMaxAgeMs = 300_000;
-/** Maximum number of times that a message is sent in one attempt of its delivery, and the pause in between. */
+/** Maximum number of times that a message is sent in one delivery attempt, and the pause in between. */
 const maxTries = 3;
 const pauseMs = 100;
 /** Code for a message that the broker has already stored. */
@@ -75,7 +75,7 @@ export async function connectToKafka(settings: KafkaSettings): Promise<BrokerCli
     })
     .finally(() => clearTimeout(timer));
 
-  /** Sends a message once. Calls `onSend` when the broker may get it. */
+  /** Sends a message once. Calls `onSend` immediately before it is sent. */
   const produceOnce = async (partition: number, record: KafkaRecord, onSend: () => void): Promise<Stored> => {
     const leader = (await leadersOf()).get(partition) ?? null;
     if (leader === null) throw new CodeError(5);
@@ -147,7 +147,7 @@ export async function connectToKafka(settings: KafkaSettings): Promise<BrokerCli
   };
 }
 
-/** Whether an error may be a lost connection. */
+/** Whether an error may mean that the connection was lost. */
 const isLost = (error: unknown): boolean =>
   error instanceof AnswerError && error.answer.kind === 'error' && /^(reset|connect|timeout)$/.test(error.answer.class);
 

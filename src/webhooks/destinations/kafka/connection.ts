@@ -11,9 +11,9 @@ import { bytes, createReader, int16, int32, type Reader, string } from './protoc
 import { type Login, logIn } from './sasl.ts';
 
 /*
- * Connection to one Kafka broker. The broker is any that a tenant chose, so what it sends is bounded: a response has a
- * maximum size, and memory for it is allocated once. Clients from packages buffer responses of any size, and connect to
- * every address that a cluster announces.
+ * Connection to one Kafka broker. Tenants choose the broker, so its responses are limited: they have a maximum size,
+ * and memory for each is allocated once. Kafka clients from npm buffer responses of any size, and connect to every
+ * address that a cluster announces.
  */
 
 /** Requests of the protocol, and the versions that this client supports. All of them have the old header format. */
@@ -149,7 +149,7 @@ export async function connectToBroker(options: BrokerOptions): Promise<KafkaConn
     await logIn(login, randomBytes(18).toString('base64'), async (message) => {
       const answer = await request(apis.saslAuthenticate, version, bytes(message));
       const errorCode = answer.int16();
-      // The text of the server is not shown: it may contain the password.
+      // The server's error message is not logged, because it may contain the password.
       answer.string();
       requireSuccess(errorCode);
       const content = answer.bytes();

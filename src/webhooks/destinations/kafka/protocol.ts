@@ -145,7 +145,7 @@ export function crc32c(data: Buffer): number {
   return (remainder ^ 0xffffffff) >>> 0;
 }
 
-/** MurmurHash2 of a key. It chooses the same partition as the clients for Java. */
+/** MurmurHash2 of a key. It chooses the same partition as the Java client. */
 export function murmur2(key: Buffer): number {
   const factor = 0x5bd1e995;
   const blocks = key.length >> 2;

@@ -20,8 +20,8 @@ class LoginError extends AnswerError {
 }
 
 /**
- * Bounds of the iterations that a server may choose. Fewer would make the password easy to guess from the messages, and
- * more would let a server occupy the CPU.
+ * Limits for the iteration count that a server may choose. A lower count would make the password easy to guess from the
+ * messages, and a higher one would let a server occupy the CPU.
  */
 const minIterations = 4096;
 const maxIterations = 100_000;

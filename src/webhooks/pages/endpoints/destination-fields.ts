@@ -71,7 +71,7 @@ function settingField(form: FormBuilder, kind: DestinationKind, name: string): H
 
 type FieldRow = 'first' | 'settings' | 'login';
 
-/** Returns the row of a field. The servers of Kafka are long, and its login has one field more than that of others. */
+/** Returns the row of a field. Kafka has a long list of servers, and one more login field than other destinations. */
 function rowOf(kind: DestinationKind, name: string): FieldRow {
   if (name === 'brokers') return 'first';
   return kind === 'kafka' && (name === 'user' || name === 'mechanism') ? 'login' : 'settings';
