@@ -115,7 +115,7 @@ test('a muted alert notifies nobody until the mute ends, and says who muted it a
   expect(channel.texts().length).toBe(1);
 });
 
-test('those who were notified of a lasting problem are told once when it ends, unless it is muted', async () => {
+test('the recipients of an alert are told once that its problem has ended, unless the alert is muted', async () => {
   const channel = await addChannel(() => 200);
   const check = (facts: Parameters<typeof recordLasting>[2]['facts']) =>
     recordLasting(t.pool, ['ranking.stalled'], { facts }, clock.ms);
@@ -146,7 +146,7 @@ test('those who were notified of a lasting problem are told once when it ends, u
   expect([await send(), channel.texts().length]).toEqual([0, 4]);
 });
 
-test('a channel is tested before it is added, can be tested again, and its alerts can be changed', async () => {
+test('a channel is tested before it is added, can be tested again, and its alert kinds can be changed', async () => {
   let status = 500;
   const receiver = await hook((response) => void response.writeHead(status).end());
   const create = () => me.call('POST', '/alert-channels', { name: '#shop', url: receiver.url });
@@ -174,7 +174,7 @@ test('a channel is tested before it is added, can be tested again, and its alert
   expect((await me.call('DELETE', path)).status).toBe(404);
 });
 
-test('the list of alerts can be limited to a kind, and counts how often each occurred', async () => {
+test('the list of alerts can be limited to a kind, and shows how often each kind occurred', async () => {
   await recordAlerts(t.pool, [ended('1'), ended('2'), stalled()], clock.ms);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const pages = `/dashboard/p/${me.publisherId}/alerts`;

@@ -87,7 +87,7 @@ test('adds nobody from an unreadable or truncated file, which can be sent again'
   expect(await imported(lines(1000, (index) => `u${index}`))).toMatchObject({ added: 1000 });
 });
 
-test('an import into an empty list and members added at the same time are both counted once', async () => {
+test('members that are added while an import fills an empty list are counted once', async () => {
   const client = await t.pool.connect();
   try {
     const { rows } = await client.query<{ id: number }>(

@@ -128,7 +128,7 @@ test('an estimate counts the users that a rule would select, before and after th
   expect((await me.call('GET', '/audiences/seen/overlap?with=missing')).status).toBe(404);
 });
 
-test('the uses of an audience are listed, and while there are any, it cannot be removed', async () => {
+test('the uses of an audience are listed, and an audience that is in use cannot be removed', async () => {
   await me.call('POST', '/audiences', { key: 'vips', name: 'VIPs' });
   const rule = { event: 'click', within_days: 7, audience: 'vips' };
   await me.call('POST', '/audiences', { key: 'active-vips', name: 'Active VIPs', rule });

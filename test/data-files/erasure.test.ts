@@ -105,7 +105,7 @@ const idOf = async (sessionId: string) => (await filed(sessionId))?.user_id;
 const show = async (pubUserId: string, fingerprint?: string): Promise<string> =>
   (await showOffer(t, { pub_user_id: pubUserId, ...(fingerprint && { ad_fp: fingerprint }) })).sessionId;
 
-test('plain user IDs are exported only while their publisher chooses them, and are erased however old', async () => {
+test('plain user IDs are exported only while their publisher chooses them, and are erased at any age', async () => {
   const hashed = await show('before');
   await exportAll(t, folder.storage);
   await choose('plain');
@@ -118,7 +118,7 @@ test('plain user IDs are exported only while their publisher chooses them, and a
     'other-user',
     null,
   ]);
-  // The database no longer has the session, and the ID of the user has another hash than the fingerprint in the file.
+  // The database no longer has the session, and the hash of the user ID differs from the fingerprint hash in the file.
   await drop(old);
   t.clock.ms += 1000;
   await erase(t, { pub_user_id: 'plain-user' });

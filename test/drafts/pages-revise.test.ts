@@ -86,7 +86,7 @@ describe('a draft of a manager that was refused', () => {
     expect(list).toMatch(/Decisions on your drafts: Two months free Rejected/);
     await manager.get(own(`/drafts/${id}`));
     expect(textOf((await manager.get(own('/drafts'))).body)).not.toContain('Decisions on your drafts');
-    // Other users, and the one who decided, are not told.
+    // Other users and the user who decided are not notified.
     expect(textOf((await admin.get(own('/drafts'))).body)).not.toContain('Decisions on your drafts');
   });
 

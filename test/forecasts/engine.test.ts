@@ -152,7 +152,7 @@ const noHistory = {
   centralSd: 0.2,
 };
 
-/** Factor by which the forecast of a campaign is corrected that delivered this much in two weeks. */
+/** Returns the factor that corrects the forecast of a campaign that delivered this much in two weeks. */
 function correction(impressions: number, over: Partial<ForecastCampaign> = {}): number {
   const fromMs = startMs - 14 * dayMs;
   const scenario = {

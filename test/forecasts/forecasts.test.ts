@@ -113,7 +113,7 @@ test('the same draft gets the same forecast', async () => {
   expect(await forecastOf(body)).toEqual(await forecastOf(body));
 });
 
-test('a targeting check says how many sessions each condition excludes, and how many only it excludes', async () => {
+test('a targeting check counts the sessions that each condition excludes, and those that only it excludes', async () => {
   const rules = {
     targeting: { countries: { include: ['DE'] }, placements: { include: ['thanks'] } },
     conditions: { all: [{ key: 'cart_total', op: 'gt', value: 50 }] },
@@ -138,7 +138,7 @@ test('a targeting check says how many sessions each condition excludes, and how 
   expect((open.body.data.examples as Example[]).filter(({ unmet }) => unmet.length === 0)).toHaveLength(3);
 });
 
-test('a targeting check warns about conditions that no value meets, and rejects invalid rules', async () => {
+test('a targeting check warns about conditions that no value can meet, and rejects invalid rules', async () => {
   const key = 'plan';
   const contrary = [
     [
@@ -202,7 +202,7 @@ test('a targeting check warns about conditions that no value meets, and rejects 
   ]);
 });
 
-test('a lifetime budget that the daily budget cannot use up by the end gets a warning', async () => {
+test('a lifetime budget that cannot be reached because of the daily budget gets a warning', async () => {
   const rules = (perDay: number) => ({
     schedule: { end_at: new Date(nowMs + 9.5 * dayMs).toISOString() },
     total_caps: [

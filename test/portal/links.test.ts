@@ -58,7 +58,7 @@ describe('the list of portal links', () => {
     expect(JSON.stringify(await listed())).not.toContain(new URL(link.url).pathname.split('/').at(-1));
   });
 
-  test('has the revoked and the expired links, and forgets them after 30 days', async () => {
+  test('contains revoked and expired links for 30 days', async () => {
     const revoked = await create();
     const answer = await admin.post(`${page()}/${revoked.id}/revoke`);
     expect(answer.statusCode).toBe(303);
@@ -73,7 +73,7 @@ describe('the list of portal links', () => {
     expect((await listed()).data).toEqual([]);
   });
 
-  test('has pages', async () => {
+  test('is split into pages', async () => {
     const links: { id: string }[] = [];
     for (let count = 0; count < 3; count += 1) {
       nowMs += 1000;
@@ -112,7 +112,7 @@ describe('an admin', () => {
     expect((await admin.get(page())).body).not.toContain('/portal/open/');
   });
 
-  test('cannot use the key of another publisher, or leave out what a link needs', async () => {
+  test('cannot use the key of another publisher, or omit required fields', async () => {
     const other = await addManager(t);
     const foreign = await admin.post(page(), fields(await keyOf(other)));
     expect([foreign.statusCode, textOf(foreign.body)]).toEqual([422, expect.stringContaining('Select an API key.')]);

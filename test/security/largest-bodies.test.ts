@@ -14,8 +14,8 @@ import type { Schema } from './arbitraries.ts';
 import { inChunks, largestBodies, longTexts } from './largest-bodies.ts';
 
 /*
- * Sends every operation and every form bodies that match its schema and are as large as its limit allows, each with
- * another place that takes up the room. event-loop.test.ts sends invalid bodies, files and imports.
+ * Sends bodies to every operation and every form. They match its schema and are as large as its limit allows, and each
+ * body has a different large value. event-loop.test.ts sends invalid bodies, files and imports.
  *
  * PRINT_TURNS=1 prints the calls with the longest event loop turns.
  */

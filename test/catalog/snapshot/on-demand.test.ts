@@ -103,7 +103,7 @@ describe('a process that loads publishers on first use', () => {
     expect(residence().publishers).toBe(1);
   });
 
-  test('has the same catalogue of a publisher as a process that loads everything', async () => {
+  test('has the same catalogue for a publisher as a process that loads everything', async () => {
     const [owner, other] = [await createPublisher(), await createPublisher()];
     await whole.pool.query(
       `insert into campaign_publishers (campaign_id, publisher_id)
@@ -172,7 +172,7 @@ describe('a process that loads publishers on first use', () => {
     await expect.poll(async () => (await fetchOffers(lazy, key)).statusCode, patiently).toBe(200);
   });
 
-  test('drops the publishers that were not used for the longest time when its memory is exceeded', async () => {
+  test('drops the least recently used publishers when its memory limit is exceeded', async () => {
     const [first, second, third] = [await createPublisher(60), await createPublisher(60), await createPublisher(60)];
     for (const { key } of [first, second, third]) await offersOf(key);
     expect(residence().bytes).toBeGreaterThan(2 ** 20);
@@ -185,7 +185,7 @@ describe('a process that loads publishers on first use', () => {
     expect((await offersOf(first.key)).length).toBe(3);
   });
 
-  test('never drops a publisher that was just used, even if its memory is exceeded', async () => {
+  test('never drops a publisher that was just used, even if its memory limit is exceeded', async () => {
     const large = await createPublisher(300);
     await offersOf(large.key);
     expect(residence().bytes).toBeGreaterThan(2 ** 20);
@@ -214,7 +214,7 @@ describe('a process that loads publishers on first use', () => {
     expect(rows.map(({ clicks }) => Number(clicks))).toEqual([1]);
   });
 
-  test('gives background jobs the campaigns with limits of all publishers, loaded or not', async () => {
+  test('gives background jobs the campaigns with limits from all publishers, loaded or not', async () => {
     const { id } = await createPublisher(2);
     const { rows } = await whole.pool.query<{ id: number }>(
       `update campaigns set rules = '{"total_caps":[{"metric":"budget","limit":5,"per":"day"}]}'

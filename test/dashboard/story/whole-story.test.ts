@@ -96,7 +96,7 @@ describe('typed into the search, the ID of a', () => {
   });
 });
 
-test('the story has everything from the fetch to the e-mail, in the order of its times', async () => {
+test('the story contains everything from the fetch to the e-mail, in chronological order', async () => {
   const { data } = (await storyOf(session)).json();
   const entries = data.entries as { kind: string; at: string }[];
   const storyKinds = entries.map(({ kind }) => kind);

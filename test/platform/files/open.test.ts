@@ -213,7 +213,7 @@ async function parsed(text: string, separator: readonly Separator[], chunkBytes:
   return records;
 }
 
-test('lines are read alike before and after the first quote, wherever the chunks end', () => {
+test('lines before and after the first quote are read in the same way, wherever the chunks end', () => {
   const parts = fc.array(fc.constantFrom('a', 'ü', ' ', ',', ';', '\n', '\r\n', '\n\n', '\r', '\0'), {
     maxLength: 200,
   });

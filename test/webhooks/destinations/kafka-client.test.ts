@@ -57,14 +57,14 @@ async function hostile(onSocket: (socket: Socket) => void, settings: object = {}
   return { opened, ended: ended.promise.finally(() => server.close()) };
 }
 
-test('partitions are chosen like in the clients for Java', () => {
+test('partitions are chosen as in the Java client', () => {
   // Values of Kafka's own test of this hash, and the check value of CRC-32C.
   const values = { '21': -973932308, foobar: -790332482, 'a-little-bit-longer-string': -1486304829, abc: 479470107 };
   for (const [key, value] of Object.entries(values)) expect(murmur2(Buffer.from(key)), key).toBe(value);
   expect(crc32c(Buffer.from('123456789'))).toBe(0xe3069283);
 });
 
-test('SCRAM messages are those of the example in RFC 7677', async () => {
+test('SCRAM messages match the example in RFC 7677', async () => {
   const salt = 'W22ZaJ0SNY7soEsUEjb6gQ==';
   const serverNonce = 'rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0';
   const answers = [`r=${serverNonce},s=${salt},i=4096`, 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4='];
@@ -130,7 +130,7 @@ test('a second bootstrap server is used if the first one is down', async () => {
   await kafka.start(0);
 });
 
-test('messages of a partition are sent in order, also at the same time and across lost connections', async () => {
+test('messages of a partition are sent in order, even concurrent ones and across lost connections', async () => {
   const kafka = await start({ size: 2 });
   const client = await connect(kafka.servers);
   let count = 0;
@@ -165,7 +165,7 @@ test('a message that may have been stored never makes the broker drop the next o
   }
 });
 
-test('without the right to idempotent writes, messages are sent without sequence numbers', async () => {
+test('without permission for idempotent writes, messages are sent without sequence numbers', async () => {
   const kafka = await start({ producerCode: 31 });
   const client = await connect(kafka.servers);
   const sequences: number[] = [];
@@ -202,7 +202,7 @@ test('with TLS, the certificate must be for the name of the broker', async () =>
   }
 });
 
-test('a server that says nothing loses its connection with the timeout', async () => {
+test('the connection to a server that does not respond is closed after the timeout', async () => {
   const { opened, ended } = await hostile(() => {});
   expect(await opened).toMatchObject({ kind: 'error', class: 'timeout' });
   await ended;

@@ -65,7 +65,7 @@ test('a delivery is written to the topic with the bytes, headers and signature o
   });
 });
 
-test('the messages of a session have one key, and those of a publisher too if it is chosen', async () => {
+test('the messages of a session have one key, or all messages of a publisher if that is chosen', async () => {
   const keysOf = async (destination: object, settings: object = {}): Promise<string[]> => {
     await addKafka(destination, settings);
     const dispatcher = await parts.dispatcher();
@@ -84,7 +84,7 @@ test('the messages of a session have one key, and those of a publisher too if it
   expect(rest).toEqual([strict, strict]);
 });
 
-test('a message is stored once, although its leader moves or closes the connection after storing it', async () => {
+test('a message is stored once, even if its leader moves or closes the connection after storing it', async () => {
   await addKafka();
   await parts.dispatcher();
   for (const reaction of ['store and close', 'close', 6, 5] as const) {
@@ -122,7 +122,7 @@ test(
   timeLimit(40_000),
 );
 
-test('a broker that hangs costs a delivery its timeout, and the next attempt opens a new connection', async () => {
+test('a delivery to a broker that hangs times out, and the next attempt opens a new connection', async () => {
   await addKafka({}, { deadline_ms: 1000 });
   await parts.dispatcher();
   kafka.react = () => 'hang';
@@ -159,7 +159,7 @@ test('a topic that does not exist is reported as such, and not created', async (
   expect(answer.json().data).toMatchObject({ delivered: false, status: 404, body: text });
 });
 
-test('rights that a user loses are reported, and messages arrive after the user has them again', async () => {
+test('a lost permission is reported, and messages arrive once the user has it again', async () => {
   await addKafka();
   await parts.dispatcher();
   kafka.react = () => 29;

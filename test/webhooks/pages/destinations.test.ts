@@ -49,7 +49,7 @@ test('an endpoint of another kind is created, shown without its password, change
   expect(list).toContain('NATS JetStream <code>127.0.0.1:1/orders.all</code>');
 });
 
-test('a Kafka endpoint is created and changed with its login and the key of its messages', async () => {
+test('a Kafka endpoint is created and changed with its login and message key', async () => {
   const kafka = {
     destination: 'kafka',
     'kafka.brokers': '127.0.0.1:1, 127.0.0.1:2',

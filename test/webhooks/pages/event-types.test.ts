@@ -41,7 +41,7 @@ test('the list can be searched, and limited to events that an endpoint receives'
   expect(new Set(namesIn((await admin.get(own('?received=on'))).body))).toEqual(new Set(['usp.selection']));
 });
 
-test('an event has its version, JSON Schema, sample, endpoints, and when it was last sent', async () => {
+test('the page of an event shows its version, JSON Schema, sample, endpoints, and when it was last sent', async () => {
   const before = textOf((await admin.get(own('/usp.selection'))).body);
   expect(before).toMatch(/Version 1/);
   expect(before).toContain('&quot;pub_user_id&quot;: &quot;test-user&quot;');
