@@ -44,7 +44,7 @@ test('without DATA_FILES_URL, the page says how to turn data files on', async ()
   await other.close();
 });
 
-test('every publisher gets an alert with the storage error while exports fail, and it ends with the next export', async () => {
+test('every publisher gets an alert with the storage error while exports fail, and it ends afterwards', async () => {
   const check = dataFileCheck(true);
   let nowMs = Date.now();
   const run = () => checkLasting({ pool: t.pool, now: () => nowMs }, check);

@@ -113,7 +113,7 @@ test('the same draft gets the same forecast', async () => {
   expect(await forecastOf(body)).toEqual(await forecastOf(body));
 });
 
-test('a targeting check counts the sessions that each condition excludes, and those that only it excludes', async () => {
+test('a targeting check counts the sessions that each condition excludes, alone or with others', async () => {
   const rules = {
     targeting: { countries: { include: ['DE'] }, placements: { include: ['thanks'] } },
     conditions: { all: [{ key: 'cart_total', op: 'gt', value: 50 }] },
