@@ -38,8 +38,8 @@ const frequencySchema = {
   summary: 'Get the frequency distribution',
   description:
     'Counts unique users by their number of impressions in a range of days. For ranges before unique users were ' +
-    'first recorded, and for filters on custom attributes, users are counted from raw events as long as these are stored. ' +
-    'Otherwise, the error names the first day for which users can be counted.',
+    'first recorded, and for filters on custom attributes, users are counted from raw events as long as these are ' +
+    'stored. Otherwise, the error names the first day for which users can be counted.',
   tags: ['Reports'],
   querystring: querystring({}),
   response: {
