@@ -297,7 +297,7 @@ export type Offer = {
   coupon: CouponPool | null;
 };
 
-/** Configuration at one version. If publishers are loaded on first use, loading one sets its index and adds its offers. */
+/** Configuration at one version. Loading a publisher on first use sets its index and adds its offers. */
 export type Snapshot = {
   version: number;
   publishers: ReadonlyMap<number, Publisher>;

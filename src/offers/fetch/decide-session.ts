@@ -217,7 +217,7 @@ const retryMs = 5_000;
 const maxWaitingOffers = 20_000;
 
 /**
- * Maximum number of state IDs to remember as stored. If publishers are loaded on first use, each has a state of its own.
+ * Maximum number of state IDs to remember as stored. If publishers are loaded on first use, each has its own state.
  */
 const maxRemembered = 20_000;
 
