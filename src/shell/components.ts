@@ -83,8 +83,8 @@ const isStackable = (columns: readonly Column[]): boolean =>
   columns.filter(({ numeric }) => numeric === true).length * 2 <= columns.length;
 
 /**
- * Renders a table. A table that is too wide can be scrolled horizontally, also with the keyboard. On phones, each row of
- * a table of texts is a block in which cells have the labels of their columns. Cells are in column order.
+ * Renders a table. A table that is too wide can be scrolled horizontally, also with the keyboard. On phones, each row
+ * of a table of texts is a block in which cells have the labels of their columns. Cells are in column order.
  * @param id element ID for a table that refreshes itself and must keep the keyboard focus
  * @param totals cells of a row of totals below all other rows
  */
@@ -114,7 +114,8 @@ export function table(
   const row = (cells: readonly Cell[]) =>
     html`<tr>${cells.map((cell, index) => html`<td${label(index)}${numeric(index)}>${cell}</td>`)}</tr>`;
   return html`
-    <div class="table${isStacked && ' stacked'}" role="region" aria-label="${caption}" tabindex="0"${id !== undefined && html` id="${id}"`}>
+    <div class="table${isStacked && ' stacked'}"${id !== undefined && html` id="${id}"`} role="region"
+      aria-label="${caption}" tabindex="0">
       <table>
         <caption class="sr">${caption}</caption>
         <thead>
