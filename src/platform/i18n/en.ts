@@ -2616,7 +2616,7 @@ export const en = {
     report: 'Results',
     revenue: 'Revenue per 1,000 sessions',
     rowsHint:
-      'Numbers open the rows that they are computed from, for the last 90 days. Users are counted once, and values ' +
+      'Numbers open the rows of the last three months that they are computed from. Users are counted once, and values ' +
       'are averages, so the rows do not add up to the number.',
     runningState: 'Running',
     scheduledState: 'Scheduled',
