@@ -124,7 +124,7 @@ const unknownLike = (id: string | undefined): string | undefined => {
 };
 
 const query = (path: string, { user, ids }: Tenant): string => {
-  if (path.endsWith('/overlap')) return `?with=${ids.audiences}`;
+  if (path.startsWith('/manage/v1/audiences/') && path.endsWith('/overlap')) return `?with=${ids.audiences}`;
   if (path.endsWith('/story')) return `?id=${ids.session_id}`;
   return /^\/(sdk|wallet)\//.test(path) ? `?pub_user_id=${user}` : '';
 };
