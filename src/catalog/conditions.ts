@@ -3,7 +3,6 @@ import type { ErrorDetail } from '../platform/errors.ts';
 import { dayMs, hourMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import { type Problem, problem } from '../platform/problem.ts';
-import type { CampaignRules, CapPeriod } from './rules.ts';
 
 /**
  * Comparison of a custom attribute of the request with one or more values. Attributes are strings; numbers and booleans
@@ -150,11 +149,20 @@ function compareNumbers(op: 'lt' | 'lte' | 'gt' | 'gte', value: number, limit: n
 const numberOf = (text: string | undefined): number =>
   text !== undefined && /^\s*[+-]?(\d+\.?\d*|\.\d+)\s*$/.test(text) ? Number(text) : Number.NaN;
 
+type CapPeriod = 'hour' | 'day' | 'month' | 'lifetime';
+
+/** Parts of campaign rules that can contradict each other. */
+type ComparedRules = {
+  conditions?: Condition;
+  total_caps?: readonly { metric: string; per: CapPeriod; limit: number }[];
+  schedule?: { start_at?: string; end_at?: string };
+};
+
 /**
  * Returns warnings about campaign rules that contradict each other: conditions that no value can meet, and caps
  * that make a larger cap unreachable. The rules must be valid.
  */
-export const contradictionsIn = (rules: CampaignRules, nowMs: number): Warning[] => [
+export const contradictionsIn = (rules: ComparedRules, nowMs: number): Warning[] => [
   ...impossibleConditions(rules.conditions),
   ...unreachableCaps(rules, nowMs),
 ];
@@ -202,7 +210,7 @@ const isPrefix = (a: string, b: string): boolean => a.startsWith(b) || b.startsW
 const periodMs: Record<Exclude<CapPeriod, 'lifetime'>, number> = { hour: hourMs, day: 23 * hourMs, month: 28 * dayMs };
 
 /** Returns warnings about lifetime caps that smaller caps make unreachable before the end of the schedule. */
-function unreachableCaps({ total_caps: caps = [], schedule = {} }: CampaignRules, nowMs: number): Warning[] {
+function unreachableCaps({ total_caps: caps = [], schedule = {} }: ComparedRules, nowMs: number): Warning[] {
   const endMs = timeOf(schedule.end_at);
   if (endMs === null) return [];
   const lengthMs = endMs - (timeOf(schedule.start_at) ?? nowMs);
