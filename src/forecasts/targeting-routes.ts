@@ -1,5 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { contradictionsIn } from '../catalog/contradictions.ts';
+import { contradictionsIn } from '../catalog/conditions.ts';
 import { type CampaignRules, checkRules } from '../catalog/rules.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import { warningSchema } from '../management/answers.ts';

@@ -116,7 +116,7 @@ async function create(path: string, body: object): Promise<string> {
   return String(key ?? id);
 }
 
-  'every field of the forms for settings, placements, sequence rules and audiences is saved, also in pairs',
+test('every field of the forms for settings, placements, sequence rules and audiences is saved, also in pairs', {
   timeout: timeLimit(180_000),
 }, async () => {
   const rule = await create('/sequence-rules', { effect: 'deny', match: { tags: ['one'] } });
