@@ -2826,8 +2826,8 @@ export const de: Messages = {
     report: 'Ergebnisse',
     revenue: 'Umsatz je 1.000 Sitzungen',
     rowsHint:
-      'Zahlen öffnen die Zeilen der letzten drei Monate, aus denen sie berechnet sind. Nutzer zählen einmal, und Werte ' +
-      'sind Durchschnitte. Die Zeilen ergeben deshalb in der Summe nicht die Zahl.',
+      'Zahlen öffnen die Zeilen der letzten drei Monate, aus denen sie berechnet sind. Nutzer zählen einmal, und ' +
+      'Werte sind Durchschnitte. Die Zeilen ergeben deshalb in der Summe nicht die Zahl.',
     runningState: 'Läuft',
     scheduledState: 'Geplant',
     sectionArms: 'Varianten und Anteile',

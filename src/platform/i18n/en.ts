@@ -2616,8 +2616,8 @@ export const en = {
     report: 'Results',
     revenue: 'Revenue per 1,000 sessions',
     rowsHint:
-      'Numbers open the rows of the last three months that they are computed from. Users are counted once, and values ' +
-      'are averages, so the rows do not add up to the number.',
+      'Numbers open the rows of the last three months that they are computed from. Users are counted once, and ' +
+      'values are averages, so the rows do not add up to the number.',
     runningState: 'Running',
     scheduledState: 'Scheduled',
     sectionArms: 'Variants and shares',
