@@ -106,8 +106,8 @@ export async function seedDeliveries(pool: pg.Pool, deliveries: number): Promise
 /** Inserts the same number of endpoints for each publisher. */
 export async function seedEndpoints(pool: pg.Pool, perPublisher: number): Promise<void> {
   await pool.query(
-    `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled)
-    select p.id, 'usp.selection', 'https://shop.example/hook/' || n, 'POST', '\\x00', true
+    `insert into webhook_endpoints (publisher_id, events, url, method, secret_sealed, enabled)
+    select p.id, '{usp.selection}', 'https://shop.example/hook/' || n, 'POST', '\\x00', true
     from publishers p, generate_series(1, ${perPublisher}) n`,
   );
 }

@@ -158,7 +158,7 @@ async function measureEvents(stage: Stage, count: number): Promise<number[]> {
 
 async function measureUsers(stage: Stage, count: number): Promise<number[]> {
   await ensurePartitions(stage.pool, Date.now());
-  const rules = { frequency_caps: [{ event: 'impression', limit: 50, hours: 24, scope: 'campaign' }] };
+  const rules = { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 50, window_minutes: 1440 }] };
   const publisherId = await createPublisher(stage.pool, { key: growthKey(1), campaigns: 100, rules });
   const startMb = await databaseMb(stage);
   await createHistories(stage.pool, { publisherId, users: count, pepper: processSecrets.USER_PEPPER });

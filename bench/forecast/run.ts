@@ -20,8 +20,11 @@ const leastImpressions = 100;
  * Difference between two futures of a world. It is larger than the difference between a future and the expectation of
  * an oracle that knows the world's parameters, by the square root of 2. The result is divided by this factor.
  */
-const differenceOf = (other: number, truth: number): number =>
-  Math.abs(other - truth) / Math.SQRT2 / Math.max(1, truth);
+const oracleErrorOf = (name: Name, other: number, truth: number): number => errorOf(name, other, truth) / Math.SQRT2;
+
+/** Relative error. The truth counts as at least one unit: a session, an event, or one unit of the currency. */
+const errorOf = (name: Name, value: number, truth: number): number =>
+  Math.abs(value - truth) / Math.max(name === 'spend' ? 1e6 : 1, truth);
 
 const results: Result[] = [];
 const tooks: number[] = [];
@@ -46,9 +49,9 @@ for (let seed = firstSeed; compared < count; seed++) {
       results.push({
         seed,
         name,
-        forecast: Math.abs(mid - is) / Math.max(1, is),
-        oracle: differenceOf(secondFuture[name], is),
-        rateUnknown: differenceOf(rateUnknown[name], is),
+        forecast: errorOf(name, mid, is),
+        oracle: oracleErrorOf(name, secondFuture[name], is),
+        rateUnknown: oracleErrorOf(name, rateUnknown[name], is),
         bias: Math.log(Math.max(1, mid) / Math.max(1, is)),
         isInside,
         isRunning: world.isRunning,
@@ -126,8 +129,8 @@ A forecast took ${Math.round(quantile(tooks, 0.5))} ms (median), at most ${Math.
 
 An oracle knows all parameters of a world, such as the growth of its traffic and the true click rates, but not what
 chance will bring. Its error is measured by playing each world a second time with other random numbers. A second oracle
-does not know the click rate of a new campaign, only how the rates of campaigns are distributed. No forecast can have
-smaller median errors than these:
+does not know the click rate of a new campaign, only how the rates of campaigns are distributed. A forecast cannot be
+expected to have smaller median errors than these:
 
 | Figure | Running campaigns | Oracle | New campaigns | Oracle without the campaign's click rate | Oracle |
 | --- | --- | --- | --- | --- | --- |

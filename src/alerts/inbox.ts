@@ -12,7 +12,7 @@ export type AlertMessage = {
 };
 
 /** Period in which an alert is muted. */
-export type Mute = { until: Date; by: string; note: string };
+type Mute = { until: Date; by: string; note: string };
 
 /** Alert in a user's inbox. `failure` is the attempt that an alert about an endpoint refers to, if still stored. */
 export type InboxAlert = Alert & {

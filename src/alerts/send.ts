@@ -90,7 +90,7 @@ export async function sendAlertMessages(deps: SendDeps): Promise<number> {
 }
 
 const settle = async (
-  { pool, now }: Pick<SendDeps, 'pool' | 'now'>,
+  { pool, now }: SendDeps,
   { alert_id, rule_id, attempts }: Due,
   error: Problem | null,
 ): Promise<void> => {

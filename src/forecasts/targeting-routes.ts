@@ -1,17 +1,9 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { contradictionsIn } from '../catalog/contradictions.ts';
+import { contradictionsIn } from '../catalog/conditions.ts';
 import { type CampaignRules, checkRules } from '../catalog/rules.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import { warningSchema } from '../management/answers.ts';
-import {
-  callOf,
-  fieldsOf,
-  forLimitedKeys,
-  type ManagementHttp,
-  publisherQuery,
-  requirePermission,
-  send,
-} from '../management/http.ts';
+import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../management/http.ts';
 import type { Resource, Values } from '../management/resource.ts';
 import { getRow } from '../management/rows.ts';
 import { strictBody } from '../management/strict-body.ts';
@@ -148,16 +140,12 @@ export async function targetingRoutes(app: App, deps: RouteDeps): Promise<void> 
     querystring: publisherQuery,
     response: { 200: answer, ...errorAnswers(400, 401, 403, 404) },
   };
-  app.get(
-    `${path}/:id/targeting`,
-    { schema: storedSchema, ...permitted, ...forLimitedKeys },
-    async (request, reply) => {
-      const { actor, publisherId } = callOf(request);
-      const { id } = request.params as { id: string };
-      const row = await http.management.read(actor, publisherId, (work) => getRow(campaigns, work, id));
-      return send(reply, { status: 200, body: await bodyFor(publisherId, row), headers: {} });
-    },
-  );
+  app.get(`${path}/:id/targeting`, { schema: storedSchema, ...permitted }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const { id } = request.params as { id: string };
+    const row = await http.management.read(actor, publisherId, (work) => getRow(campaigns, work, id));
+    return send(reply, { status: 200, body: await bodyFor(publisherId, row), headers: {} });
+  });
 }
 
 type Check = Awaited<ReturnType<Offers['checkTargeting']>>;

@@ -9,7 +9,7 @@ import type { Portal, PortalPermission, PortalTheme } from '../shell/context.ts'
 export const maxLifetimeMs = hourMs;
 
 /** Time for which expired links are listed, in milliseconds. */
-export const retentionMs = 30 * dayMs;
+const retentionMs = 30 * dayMs;
 
 export type NewLink = Omit<Portal, 'id'> & { createdBy: string; expiresMs: number; nowMs: number };
 

@@ -114,7 +114,8 @@ export function table(
   const row = (cells: readonly Cell[]) =>
     html`<tr>${cells.map((cell, index) => html`<td${label(index)}${numeric(index)}>${cell}</td>`)}</tr>`;
   return html`
-    <div class="table${isStacked && ' stacked'}" role="region" aria-label="${caption}" tabindex="0"${id !== undefined && html` id="${id}"`}>
+    <div class="table${isStacked && ' stacked'}"${id !== undefined && html` id="${id}"`} role="region"
+      aria-label="${caption}" tabindex="0">
       <table>
         <caption class="sr">${caption}</caption>
         <thead>

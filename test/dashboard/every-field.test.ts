@@ -79,21 +79,16 @@ function fieldsOf(body: string, action: string): Field[] {
 const valuesOf = (fields: readonly Field[]): Record<string, string> =>
   Object.fromEntries(fields.flatMap(({ name, value }) => (value === null ? [] : [[name, value]])));
 
-/** Fields that only control the page, such as the example of a preview, or whose values are secret. */
-const unsaved: ReadonlySet<string> = new Set(['template', 'preview_of', 'headers']);
-
 /**
  * Changes each field of a form alone and each pair of fields, saves, reloads and compares. Changes that the form
  * rejects with an error are not compared, because nothing is lost then.
- * @param others values for fields whose format cannot be guessed
  * @returns the number of saved changes
  */
-async function savesEach(page: string, others: Record<string, string> = {}): Promise<number> {
+async function savesEach(page: string): Promise<number> {
   const load = async () => fieldsOf((await admin.get(page)).body, page);
   const initial = await load();
-  const fieldsWithOther = initial.map(({ name, other }) => ({ name, other: others[name] ?? other }));
-  const changeable = fieldsWithOther.flatMap(({ name, other }) =>
-    other === null || name.startsWith('_') || unsaved.has(name) ? [] : [[name, other] as const],
+  const changeable = initial.flatMap(({ name, other }) =>
+    other === null || name.startsWith('_') ? [] : [[name, other] as const],
   );
   let current = valuesOf(initial);
   let saved = 0;
@@ -121,7 +116,7 @@ async function create(path: string, body: object): Promise<string> {
   return String(key ?? id);
 }
 
-test('every field of the forms for settings, placements, sequence rules and audiences is saved, alone and with each other', {
+test('every field of the forms for settings, placements, sequence rules and audiences is saved, also in pairs', {
   timeout: timeLimit(180_000),
 }, async () => {
   const rule = await create('/sequence-rules', { effect: 'deny', match: { tags: ['one'] } });
@@ -132,21 +127,5 @@ test('every field of the forms for settings, placements, sequence rules and audi
   });
   await create('/placements', { name: 'gift-page', display_name: 'Gifts' });
   const pages = ['', '/placements/gift-page', `/sequence-rules/${rule}`].map((path) => `/settings${path}`);
-  for (const page of [...pages, `/audiences/${audience}`])
-    expect([page, await savesEach(own(page))]).toEqual([page, expect.any(Number)]);
-});
-
-const longer = { timeout: timeLimit(180_000) };
-test('every field of an HTTP endpoint is saved, alone and with each other', longer, async () => {
-  const settings = { url: 'https://hooks.example/', method: 'POST', events: ['usp.selection'], description: 'Shop' };
-  const transformation = { body: '{ "id": id }', headers: '{ "x-id": id }' };
-  const id = await create('/webhook-endpoints', { ...settings, transformation });
-  const others = {
-    'transformation.body': '{ "event": event }',
-    'transformation.headers': '{ "x-event": event }',
-    filter: '{"equals":["data.offer_id",1]}',
-    retry_steps_s: '1, 2, 3',
-    rate_limit_per_s: '5',
-  };
-  expect(await savesEach(own(`/settings/webhooks/${id}`), others)).toBeGreaterThan(20);
+  for (const page of [...pages, `/audiences/${audience}`]) expect(await savesEach(own(page)), page).toBeGreaterThan(5);
 });

@@ -124,6 +124,7 @@ const unknownLike = (id: string | undefined): string | undefined => {
 };
 
 const query = (path: string, { user, ids }: Tenant): string => {
+  if (path.startsWith('/manage/v1/audiences/') && path.endsWith('/overlap')) return `?with=${ids.audiences}`;
   if (path.endsWith('/story')) return `?id=${ids.session_id}`;
   return /^\/(sdk|wallet)\//.test(path) ? `?pub_user_id=${user}` : '';
 };
@@ -132,6 +133,7 @@ const query = (path: string, { user, ids }: Tenant): string => {
 async function bodyFor(method: string, path: string, owner: Tenant): Promise<object | string | undefined> {
   if (path.endsWith('/members')) return { ids: ['somebody'] };
   if (method === 'patch' && path.includes('/alert-channels/')) return { kinds: [] };
+  if (path.endsWith('/members/check')) return { id: 'somebody' };
   if (path.endsWith('/import')) return 'pub_user_id\nsomebody\n';
   if (method === 'get' || method === 'delete') return undefined;
   if (path.endsWith('/session/{session_id}.json'))

@@ -71,7 +71,7 @@ export async function loadMembers(loading: Loading): Promise<number> {
   }
 }
 
-type Checking = Pick<Loading, 'batches' | 'reader'>;
+type Checking = { batches: Loading['batches']; reader: Loading['reader'] };
 
 /** Reads all rows without storing them, for a dry run. */
 export async function checkMembers({ batches, reader }: Checking): Promise<void> {
@@ -85,7 +85,7 @@ export async function checkMembers({ batches, reader }: Checking): Promise<void>
     }
 }
 
-type Staging = Pick<Loading, 'batches' | 'reader' | 'report'>;
+type Staging = Checking & { report: Loading['report'] };
 
 /**
  * Stages the rows in the temporary table.

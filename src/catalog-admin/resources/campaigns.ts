@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { contradictionsIn } from '../../catalog/contradictions.ts';
+import { contradictionsIn } from '../../catalog/conditions.ts';
 import { campaignLimits, landingMacros, normaliseName } from '../../catalog/names.ts';
 import {
   type CampaignRules,

@@ -122,8 +122,9 @@ export function logCard(context: PublisherContext, messages: readonly MessageRow
   const hasFailed = messages.some(({ state, can_retry: canRetry }) => state === 'failed' && canRetry);
   const all = { to: context.path(`${messagesPath}/retry`), text: t('messages.retryAll') };
   const older = rows.slice(newestRows);
+  const olderTable = table(t('messages.log'), head, older);
   const body = html`${table(t('messages.log'), head, rows.slice(0, newestRows))}
-    ${older.length > 0 && moreFields(t('messages.older', { count: older.length }), table(t('messages.log'), head, older))}
+    ${older.length > 0 && moreFields(t('messages.older', { count: older.length }), olderTable)}
     ${hasFailed && isAdmin(context) && html`<div class="actions">${actionButton(context, all)}</div>`}`;
   return card(t('messages.log'), body, { lead: t('messages.logLead') });
 }

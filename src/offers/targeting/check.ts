@@ -27,7 +27,7 @@ export type TargetingCheck = {
  * Effect of a condition: the number of sessions that it excludes, and `only` for those that no other condition
  * excludes, which would match without it.
  */
-export type ConditionEffect = DraftCondition & { excluded: number; only: number };
+type ConditionEffect = DraftCondition & { excluded: number; only: number };
 
 export type SessionExample = { context: DecisionContext; unmet: readonly DraftCondition[] };
 

@@ -2829,8 +2829,8 @@ export const de: Messages = {
     report: 'Ergebnisse',
     revenue: 'Umsatz je 1.000 Sitzungen',
     rowsHint:
-      'Wählen Sie eine Zahl, um die Zeilen der letzten 90 Tage zu sehen, aus denen sie berechnet ist. Jeder Nutzer ' +
-      'zählt nur einmal, und Werte sind Durchschnitte. Die Summe der Zeilen weicht deshalb von der Zahl ab.',
+      'Wählen Sie eine Zahl, um die Zeilen der letzten drei Monate zu sehen, aus denen sie berechnet ist. Jeder ' +
+      'Nutzer zählt nur einmal, und Werte sind Durchschnitte. Die Summe der Zeilen weicht deshalb von der Zahl ab.',
     runningState: 'Läuft',
     scheduledState: 'Geplant',
     sectionArms: 'Varianten und Anteile',

@@ -2620,8 +2620,8 @@ export const en = {
     report: 'Results',
     revenue: 'Revenue per 1,000 sessions',
     rowsHint:
-      'Select a number to list the rows of the last 90 days from which it is computed. Each user is counted once, ' +
-      'and values are averages, so the rows do not add up to the number.',
+      'Select a number to list the rows of the last three months from which it is computed. Each user is counted ' +
+      'once, and values are averages, so the rows do not add up to the number.',
     runningState: 'Running',
     scheduledState: 'Scheduled',
     sectionArms: 'Variants and shares',

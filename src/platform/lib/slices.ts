@@ -1,10 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-
 /** Pauses a computation so that the event loop can do other work. */
 export type Pause = () => Promise<unknown>;
 
+const nextTurn: Pause = () => new Promise((resolve) => setImmediate(resolve));
+
 /** Runs a long computation in slices. It pauses at each `yield`, so that requests are not blocked until its end. */
-export async function runInSlices<T>(work: Generator<void, T>, pause: Pause = () => nextTurn()): Promise<T> {
+export async function runInSlices<T>(work: Generator<void, T>, pause = nextTurn): Promise<T> {
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;
@@ -27,7 +27,7 @@ const turnMs = 10;
  * Creates a pacer, which a loop awaits between its steps. It pauses if the current slice has lasted for the maximum
  * duration.
  */
-export function createPacer(nowMs: () => number = () => performance.now(), pause: Pause = () => nextTurn()): Pause {
+export function createPacer(nowMs: () => number = () => performance.now(), pause = nextTurn): Pause {
   let begunMs = nowMs();
   return async () => {
     if (nowMs() - begunMs < turnMs) return;

@@ -52,7 +52,7 @@ export function createUserKeys(pepper: string, earlier: readonly string[] = []):
   };
 }
 
-type UserHash = Pick<UserKeys, 'of' | 'write'>;
+type UserHash = { of: UserKeys['of']; write: UserKeys['write'] };
 
 function createHash(pepper: string): UserHash {
   const mac = createMac(Buffer.from(pepper));

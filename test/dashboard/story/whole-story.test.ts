@@ -76,8 +76,8 @@ const kinds = [
 describe('typed into the search, the ID of a', () => {
   test.each(kinds)('%s opens the session', async (kind) => {
     const id = ids[kind] as string;
-    const found = (await analyst.get(own(`/find?q=${encodeURIComponent(id)}`))).body;
-    expect(found).toContain(own(`/story/${session}`));
+    const results = (await analyst.get(own(`/find?q=${encodeURIComponent(id)}`))).body;
+    expect(results).toContain(own(`/story/${session}`));
     const page = await analyst.get(own(`/story?id=${encodeURIComponent(id)}`));
     expect([page.statusCode, page.headers.location]).toEqual([303, own(`/story/${session}`)]);
     const { data } = (await storyOf(id)).json();

@@ -1,4 +1,4 @@
-import { contradictionsIn } from '../../../catalog/contradictions.ts';
+import { contradictionsIn } from '../../../catalog/conditions.ts';
 import type { PageExtensions, PublisherContext } from '../../../catalog/pages.ts';
 import { type CampaignRules, checkRules } from '../../../catalog/rules.ts';
 import type { Values } from '../../../management/resource.ts';

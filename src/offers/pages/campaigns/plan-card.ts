@@ -72,7 +72,14 @@ export function planCard({ standing, plan, currency, hours, holdBacks, nowMs }: 
   return card(t('campaigns.planTitle'), body, { lead: limit });
 }
 
-type Chart = Pick<PlanCard, 'plan' | 'hours' | 'currency' | 'nowMs'> & { metric: CapMetric; unit: number };
+type Chart = {
+  plan: PlanCurve;
+  hours: readonly CampaignHour[];
+  currency: string | null;
+  nowMs: number;
+  metric: CapMetric;
+  unit: number;
+};
 
 /** Renders the chart of the planned and the actual use since the start of the period. */
 function chartOf({ plan, metric, hours, unit, currency, nowMs }: Chart): Html {
