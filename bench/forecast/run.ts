@@ -13,12 +13,12 @@ type Name = (typeof names)[number];
 type Errors = { forecast: number; oracle: number; rateUnknown: number };
 type Result = Errors & { seed: number; name: Name; bias: number; isInside: boolean; isRunning: boolean };
 
-/** Minimum number of true impressions for a campaign to be compared. Below, chance alone decides. */
+/** Minimum number of true impressions for a campaign to be compared. Below it, the result is mostly chance. */
 const leastImpressions = 100;
 
 /**
- * Difference between two futures of a world. It is larger than the difference between a future and the expectation of
- * an oracle that knows the world's parameters, by the square root of 2. The result is divided by this factor.
+ * Estimates the relative error of an oracle that knows the world's parameters. Two futures of a world differ from each
+ * other the square root of 2 times as much as one future differs from the oracle's expectation.
  */
 const oracleErrorOf = (name: Name, other: number, truth: number): number => errorOf(name, other, truth) / Math.SQRT2;
 
@@ -128,8 +128,8 @@ A forecast took ${Math.round(quantile(tooks, 0.5))} ms (median), at most ${Math.
 ## Smallest possible error
 
 An oracle knows all parameters of a world, such as the growth of its traffic and the true click rates, but not what
-chance will bring. Its error is measured by playing each world a second time with other random numbers. A second oracle
-does not know the click rate of a new campaign, only how the rates of campaigns are distributed. A forecast cannot be
+happens by chance. Its error is measured by playing each world a second time with different random numbers. A second
+oracle does not know the click rate of a new campaign, only how the click rates are distributed. A forecast cannot be
 expected to have smaller median errors than these:
 
 | Figure | Running campaigns | Oracle | New campaigns | Oracle without the campaign's click rate | Oracle |
