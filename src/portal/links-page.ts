@@ -231,7 +231,7 @@ function linkForm(context: PublisherContext, keys: readonly ApiKey[], { typed, e
       form.input('frame_origin', {
         label: t('portal.frameOrigin'),
         hint: t('portal.frameOriginHint'),
-        placeholder: 'https://admin.example',
+        placeholder: 'https://',
         required: true,
         type: 'url',
       }),

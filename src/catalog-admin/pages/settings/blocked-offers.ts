@@ -50,7 +50,7 @@ export function testCard(context: PublisherContext, stored: StoredControls): Htm
     ${testResult(context, stored, values)}
     <form class="form" method="get" action="${context.path('/settings/controls')}#test" novalidate>
       ${columns([
-        form.input('url', { label: t('controls.testUrl'), placeholder: 'https://shop.example/' }),
+        form.input('url', { label: t('controls.testUrl'), placeholder: 'https://' }),
         form.input('advertiser', { label: t('controls.advertiser') }),
       ])}
       ${columns([
