@@ -75,7 +75,10 @@ export async function startDispatcherJob(
   const { config, logger, sender, transformer, secretBox, dispatcherMetrics, now } = deps;
   const pool = createDispatcherPool(databaseUrl, logger, 'others');
   const claimPool = createDispatcherPool(databaseUrl, logger, 'claims');
-  for (const each of [pool, claimPool]) deps.dbHealth.onDown(() => breakConnections(each));
+  deps.dbHealth.onDown(() => {
+    breakConnections(pool);
+    breakConnections(claimPool);
+  });
   const dispatcher = await startDispatcher({
     pool,
     claimPool,

@@ -48,10 +48,13 @@ type AssumedWraps = {
   events: readonly PerkEvent[];
   deliveries: readonly Delivery[];
   /** Endpoints of all publishers, as JSON. Undefined if they are unknown. */
-  known: readonly { publisherId: number; json?: string }[];
+  assumedEndpoints: readonly { publisherId: number; json?: string }[];
 };
 
-/** Result of a wrap. If `changedEndpoints` is not null, the endpoints differ from `known`, and nothing was written. */
+/**
+ * Result of a wrap. If `changedEndpoints` is not null, the endpoints differ from `assumedEndpoints`, and nothing was
+ * written.
+ */
 type WrapOutcome = {
   sessionIds: readonly string[];
   queuedEndpointIds: readonly number[];
@@ -64,7 +67,7 @@ type WrapOutcome = {
  */
 export async function wrapUnlessChanged(
   executor: Executor,
-  { wraps, events, deliveries, known }: AssumedWraps,
+  { wraps, events, deliveries, assumedEndpoints }: AssumedWraps,
 ): Promise<WrapOutcome> {
   const selected: number[] = [];
   const ranges = wraps.map(({ session }) => {
@@ -78,8 +81,8 @@ export async function wrapUnlessChanged(
     values: [
       ...rowValues(events),
       ...deliveryValues(deliveries),
-      integers(known, ({ publisherId }) => publisherId),
-      known.map(({ json }) => json ?? null),
+      integers(assumedEndpoints, ({ publisherId }) => publisherId),
+      assumedEndpoints.map(({ json }) => json ?? null),
       dates(wraps, ({ session }) => timeOfUuid7(session.id)),
       uuids(wraps, ({ session }) => session.id),
       integers(wraps, ({ session }) => session.publisherId),

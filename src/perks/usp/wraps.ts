@@ -94,12 +94,12 @@ async function wrapAssumed(
   const publisherIds = [...new Set(all.map(({ session }) => session.publisherId))];
   const events = all.flatMap(selectionEvents);
   for (let attempt = 0; attempt < 2; attempt++) {
-    const known = publisherIds.map((publisherId) => ({ publisherId, ...knownEndpoints.get(publisherId) }));
-    const targets = known.flatMap((endpoints) => endpoints.targets ?? []);
+    const assumedEndpoints = publisherIds.map((publisherId) => ({ publisherId, ...knownEndpoints.get(publisherId) }));
+    const targets = assumedEndpoints.flatMap((endpoints) => endpoints.targets ?? []);
     const deliveries = all.flatMap((confirmation) =>
       deliveriesOf({ ...toWebhook(confirmation), causeId: confirmation.session.id }, targets),
     );
-    const result = await wrapUnlessChanged(executor, { wraps: all, events, deliveries, known });
+    const result = await wrapUnlessChanged(executor, { wraps: all, events, deliveries, assumedEndpoints });
     if (result.changedEndpoints !== null) {
       for (const { publisherId, json } of result.changedEndpoints)
         knownEndpoints.set(publisherId, { json, targets: JSON.parse(json) as Target[] });

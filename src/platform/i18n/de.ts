@@ -957,8 +957,7 @@ export const de: Messages = {
       'Kein Wert von {key} kann alle Bedingungen für dieses Attribut erfüllen. Die Kampagne wird daher nie ' +
       'ausgespielt.',
     capUnreachable:
-      'Das Limit von {limit} ist nicht erreichbar. Die Limits für kürzere Zeiträume lassen bis zum Ende der Kampagne ' +
-      'höchstens {most} zu.',
+      'Das Limit {limit} ist nicht erreichbar: Limits für kürzere Zeiträume lassen bis zum Ende höchstens {most} zu.',
     conditionsDeep: 'Bedingungen dürfen höchstens {max, number} Ebenen tief verschachtelt sein.',
     aCondition: 'Der Wert muss eine Bedingung sein: ein Objekt mit „all“, mit „any“ oder mit „key“ und „op“.',
     comparisons: 'Eine Regel darf höchstens {max, number} Vergleiche enthalten.',

@@ -869,9 +869,7 @@ export const en = {
     goalImpossible: 'The goal cannot be reached in time. Recent requests suggest that about {possible} can be reached.',
     sameCap: 'This cap duplicates an earlier one. Remove one of them.',
     neverBoth: 'No value of {key} can meet all conditions on this attribute, so the campaign is never shown.',
-    capUnreachable:
-      'The limit of {limit} cannot be reached. The caps for shorter periods allow at most {most} before the campaign ' +
-      'ends.',
+    capUnreachable: 'The limit {limit} cannot be reached: caps for shorter periods allow at most {most} until the end.',
     conditionsDeep: 'Conditions can be nested at most {max, number} levels deep.',
     aCondition: 'The value must be a condition: an object with "all", with "any", or with "key" and "op".',
     comparisons: 'A rule can contain at most {max, number} comparisons.',
