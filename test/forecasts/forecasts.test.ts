@@ -215,7 +215,7 @@ test('a lifetime budget that cannot be reached because of the daily budget gets 
     {
       path: '/rules/total_caps/0/limit',
       message:
-        'The limit of 1000 cannot be reached. The caps for shorter periods allow at most 550 before the campaign ends.',
+        'The limit 1000 cannot be reached: caps for shorter periods allow at most 550 until the end.',
     },
   ]);
   expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: rules(200) })).body.warnings).toEqual([]);
