@@ -21,6 +21,7 @@ beforeAll(async () => {
   const created = await operator.post('/dashboard/operator/publishers', publisherFields('Other'));
   await admin.post(own('/settings/sequence-rules'), { effect: 'deny', 'match.tags': 'nowhere', weight: '100' });
   otherId = Number(/\/p\/(\d+)\//.exec(String(created.headers.location))?.[1]);
+  expect(otherId).toBeGreaterThan(0);
 });
 afterAll(() => t.close());
 
@@ -77,7 +78,7 @@ describe('isolation between publishers', () => {
 
   test('an analyst gets 403 for every form except saved reports and their own alerts', async () => {
     const analyst = await signInAs(t, 'analyst');
-    const isOwn = (path: string): boolean => /\/reports\/saved|\/alerts\/(read|rules)$/.test(path);
+    const isOwn = (path: string): boolean => /\/reports\/saved|\/alerts\/(read|rules|mail-test)$/.test(path);
     for (const { path } of publisherRoutes().filter(({ method, path }) => method === 'POST' && !isOwn(path))) {
       const url = path.replace(':publisherId', String(t.publisher.id)).replaceAll(/:\w+/g, '1');
       expect((await analyst.post(url)).statusCode, path).toBe(403);
@@ -141,6 +142,7 @@ test('every page opens for an admin', async () => {
       .replace(':publisherId', String(t.publisher.id))
       .replace('saved/:key', `saved/${rows[0].id}`)
       .replace('webhooks/:endpoint', 'webhooks/usp.selection')
+      .replace('event-types/:event', 'event-types/usp.selection')
       .replace('placements/:key', 'placements/checkout')
       .replace('audiences/:key', 'audiences/guests')
       .replace('experiments/:key', 'experiments/hold-out')

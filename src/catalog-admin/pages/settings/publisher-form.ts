@@ -163,7 +163,7 @@ export const publisherToForm = (values: Values): FormValues => ({
 const plainColumns = [
   ...['name', 'offers_per_response', 'delivery_percentage', 'default_placement', 'landing_pages_checked'],
   ...['unit_enabled', 'test_mode', 'key_max_days', 'approval_required', 'dates_approved', 'currency_name'],
-  ...['currency_multiplier', 'privacy_url', 'privacy_text', 'data_file_user_ids'],
+  ...['currency_multiplier', 'privacy_url', 'privacy_text'],
 ];
 
 export const readPublisher = (fields: Fields, asOperator: boolean): Values => ({
@@ -177,4 +177,6 @@ export const readPublisher = (fields: Fields, asOperator: boolean): Values => ({
   postback_events: postbackEvents.filter((event) => fields.checked(postbackField(event))),
   time_zone: timeZoneNamed(fields.text('time_zone')),
   reporting_currency: fields.text('reporting_currency').toUpperCase() || null,
+  // A page that was opened before an upgrade does not have this field.
+  ...(fields.text('data_file_user_ids') !== '' && { data_file_user_ids: fields.text('data_file_user_ids') }),
 });
