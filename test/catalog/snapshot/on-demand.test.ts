@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isLoaded as isPublisherLoaded, startCatalogStore } from '../../../src/catalog/store.ts';
 import type { Snapshot } from '../../../src/catalog/types.ts';
+import { buildIndex } from '../../../src/decision/build-index.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 
@@ -228,6 +231,42 @@ describe('a process that loads publishers on first use', () => {
     await expect.poll(checkedIds, patiently).toEqual([rows[0]?.id]);
     expect(isLoaded(id)).toBe(false);
   });
+});
+
+test('a publisher that is used during a refresh stays loaded', async () => {
+  const [used, unused, last] = [await createPublisher(), await createPublisher(), await createPublisher()];
+  let onLastIndex = (): void => {};
+  const store = await startCatalogStore({
+    pool: whole.pool,
+    databaseUrl: whole.databaseUrl,
+    logger: createLogger('silent'),
+    buildIndex: function* (source) {
+      if (source.publisher.id === last.id) onLastIndex();
+      return yield* buildIndex(source);
+    },
+    now: () => nowMs,
+    limitBytes: 1,
+  });
+  const isInMemory = ({ id }: { id: number }): boolean => {
+    const publisher = store.current().publishers.get(id);
+    return publisher !== undefined && isPublisherLoaded(publisher);
+  };
+  try {
+    await store.readyAll([used.id, unused.id, last.id]);
+    const ended = new Promise<void>((resolve) => {
+      onLastIndex = () => {
+        nowMs += 40_000;
+        expect(store.ready(used.id)).toBeNull();
+        resolve();
+      };
+    });
+    await whole.pool.query(`update offers set title = 'Changed' where publisher_id = any($1)`, [[used.id, last.id]]);
+    await ended;
+    await expect.poll(() => isInMemory(unused), patiently).toBe(false);
+    expect(isInMemory(used)).toBe(true);
+  } finally {
+    await store.stop();
+  }
 });
 
 test('without the database, a loaded publisher is served and any other gets 503', async () => {
