@@ -269,6 +269,38 @@ test('a publisher that is used during a refresh stays loaded', async () => {
   }
 });
 
+test('operators can manage the block rules of a publisher that is not loaded, and others do not load it', async () => {
+  const [operator, publisher] = [await createPublisher(1), await createPublisher()];
+  const admin = await createTestModules(['catalog-admin'], {
+    databaseUrl: whole.databaseUrl,
+    config: { catalogueMemoryMb: 1 },
+  });
+  const call = async (method: 'GET' | 'PUT' | 'POST', path: string, payload?: object) => {
+    const url = `/manage/v1/publishers/${publisher.id}/controls${path}`;
+    const headers = { authorization: `Bearer ${operator.key}` };
+    const answer = await admin.app.inject({ method, url, headers, ...(payload !== undefined && { payload }) });
+    return { status: answer.statusCode, data: answer.json().data };
+  };
+  const permit = (permission: string) =>
+    whole.pool.query('update api_keys set permissions = $2 where publisher_id = $1', [operator.id, [permission]]);
+  const loads = () => admin.deps.catalog.residence()?.loads;
+  try {
+    await permit('configurations');
+    await expect.poll(async () => (await call('GET', '')).status, patiently).toBe(404);
+    expect(loads()).toBe(1);
+    await permit('accounts');
+    await expect.poll(async () => (await call('GET', '')).status, patiently).toBe(200);
+    expect((await call('GET', '')).data.offers).toEqual({ total: 3, blocked: 0 });
+    expect((await call('PUT', '', { blocked: { domains: ['shop.example'] } })).data.offers).toMatchObject({
+      blocked: 3,
+    });
+    await expect.poll(async () => (await call('GET', '/blocked')).data.length, patiently).toBe(3);
+    expect((await call('POST', '/test', { landing_url: 'https://shop.example/' })).data.blocked).toBe(true);
+  } finally {
+    await admin.close();
+  }
+});
+
 test('without the database, a loaded publisher is served and any other gets 503', async () => {
   const [loaded, cold] = [await createPublisher(), await createPublisher()];
   const list = (key: string) => lazy.app.inject({ url: `/native/v3/catalog.json?api_key=${key}` });
