@@ -15,6 +15,7 @@ import { toKey } from './snapshot/convert.ts';
 import { findCheckedCampaigns, loadCampaigns, loadRows, loadVersion, type Stored } from './snapshot/load.ts';
 import {
   appendRows,
+  carryUse,
   createOnDemand,
   loadedPublishers,
   notLoaded,
@@ -83,9 +84,14 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
     const askedAtMs = now();
     const { version, source } = await loadVersion(pool);
     const isNewest = version === snapshot.version && source === storedOf(snapshot).source;
-    if (!isNewest) snapshot = await loadSnapshot(pool, buildIndex, snapshot, isOnDemand);
+    if (isNewest) {
+      confirmedAtMs = askedAtMs;
+      return;
+    }
+    const next = await loadSnapshot(pool, buildIndex, snapshot, isOnDemand);
+    if (isOnDemand) carryUse(snapshot, next);
+    snapshot = next;
     confirmedAtMs = askedAtMs;
-    if (isNewest) return;
     logger.debug({ version: snapshot.version, offers: snapshot.offers.size }, 'catalogue snapshot replaced');
   }
 

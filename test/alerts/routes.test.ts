@@ -185,4 +185,6 @@ test('the list of alerts can be limited to a kind, and shows how often each kind
     true,
     false,
   ]);
+  for (const before of ['Infinity', '1e400', '1.5', '-1', '9'.repeat(20)])
+    expect((await admin.get(`${pages}?before=${before}`)).statusCode, before).toBe(200);
 });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addEndpoint, deliveriesOf, type UspCalls, uspCalls } from '../perks/usp/calls.ts';
+import { untilWaiting } from '../support/locks.ts';
 import { createTwins, type TestApp } from '../support/test-app.ts';
 import { couponCalls } from './support.ts';
 
@@ -70,6 +71,28 @@ describe('a wrap', () => {
     expect((await wrapSession(id, user)).campaigns).toEqual(campaigns);
     expect((await usp.get(id, { user })).data).toMatchObject({ campaigns });
     expect((await coupons.count(offer.id)).data).toMatchObject({ total: 2, given: 1, redeemed: 0, left: 1 });
+  });
+
+  test('gets its code after a deadlock with another wrap of the session, which locks the session first', async () => {
+    await coupons.add(offer.id, { codes: ['LOCKED-1'] });
+    const user = nextUser();
+    const { id } = await usp.fetch({ pub_user_id: user });
+    await usp.select(id, offer.campaign_id, { user });
+    const client = await t.pool.connect();
+    try {
+      await client.query('begin');
+      await client.query('select from usp_sessions where session_id = $1 for update', [id]);
+      const wrapping = usp.call('POST', `session/${id}.json`, { body: { action: 'wrap', pub_user_id: user } });
+      await untilWaiting(twins.second.pool, 1);
+      await client.query('select from coupon_stock where offer_id = $1 for update', [offer.id]);
+      await client.query('commit');
+      const { status, data } = await wrapping;
+      expect([status, data]).toMatchObject([200, { campaigns: [{ coupon: { code: 'LOCKED-1' } }] }]);
+    } finally {
+      client.release();
+    }
+    expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1, left: 0 });
+    expect(await deliveriesOf(t, id)).toHaveLength(1);
   });
 
   test('assigns a user one code per offer, however many sessions are wrapped', async () => {

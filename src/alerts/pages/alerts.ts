@@ -151,7 +151,8 @@ async function alertsPage(
 ): Promise<Page> {
   const { publisher } = context;
   const kind = queryText(context, 'kind');
-  const beforeId = Number(queryText(context, 'before')) || null;
+  const before = queryText(context, 'before');
+  const beforeId = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : null;
   const query = { kind: isAlertKind(kind) ? kind : null, beforeId, limit: alertsPerPage };
   const [alerts, recent, kinds, channels, receivers] = await failFast(() =>
     Promise.all([

@@ -1,13 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
 import type { Block, Publisher } from '../../catalog/types.ts';
-import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../../management/http.ts';
+import { callOf, type ManagementHttp, publisherQuery, type requirePermission } from '../../management/http.ts';
 import { strictBody } from '../../management/strict-body.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { blocksOfSample, listBlockedOffers } from './blocked-offers.ts';
 import { getControls, storedOf } from './controls.ts';
-import { publishers } from './publishers.ts';
 
 const path = '/manage/v1/publishers/:id/controls';
 const tags = ['Publishers'];
@@ -63,11 +63,15 @@ const testAnswer = Type.Object(
   { title: 'ControlsTestAnswer' },
 );
 
-type RouteDeps = { find: (publisherId: number) => Publisher | undefined };
+/** Hooks that authenticate a call and load the publisher in its path. */
+export type RouteHooks = ReturnType<typeof requirePermission> & {
+  preHandler: (request: FastifyRequest) => Promise<void>;
+};
+
+type RouteDeps = { find: (publisherId: number) => Publisher | undefined; hooks: RouteHooks };
 
 /** Registers the routes that list the blocked offers, and that test the block rules. */
-export function blockedOfferRoutes(app: App, http: ManagementHttp, { find }: RouteDeps): void {
-  const permitted = requirePermission(http, publishers.permission);
+export function blockedOfferRoutes(app: App, http: ManagementHttp, { find, hooks }: RouteDeps): void {
   const publisherOf = async (request: Parameters<typeof callOf>[0] & { params: unknown }) => {
     const { actor, publisherId } = callOf(request);
     const { id } = request.params as Static<typeof params>;
@@ -87,7 +91,7 @@ export function blockedOfferRoutes(app: App, http: ManagementHttp, { find }: Rou
     querystring: publisherQuery,
     response: { 200: blockedAnswer, ...errorAnswers(401, 403, 404) },
   };
-  app.get<IdRoute>(`${path}/blocked`, { schema: listSchema, ...permitted }, async (request) => {
+  app.get<IdRoute>(`${path}/blocked`, { schema: listSchema, ...hooks }, async (request) => {
     const { publisher } = await publisherOf(request);
     const blocked = await listBlockedOffers(publisher);
     const data = blocked.map(({ offer, blocks }) => ({
@@ -110,7 +114,7 @@ export function blockedOfferRoutes(app: App, http: ManagementHttp, { find }: Rou
     body: sampleBody,
     response: { 200: testAnswer, ...errorAnswers(400, 401, 403, 404) },
   };
-  const options = { schema: testSchema, ...permitted, ...strictBody, config: { effect: 'read' } as const };
+  const options = { schema: testSchema, ...hooks, ...strictBody, config: { effect: 'read' } as const };
   app.post<IdRoute>(`${path}/test`, options, async (request) => {
     const { publisher, stored } = await publisherOf(request);
     const {

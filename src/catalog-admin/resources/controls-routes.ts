@@ -1,7 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
 import type { ControlsEffect } from '../../catalog/controls.ts';
 import type { PageExtensions } from '../../catalog/pages.ts';
-import type { Publisher, Snapshot } from '../../catalog/types.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { Publisher } from '../../catalog/types.ts';
 import { warningSchema } from '../../management/answers.ts';
 import {
   callOf,
@@ -14,11 +16,12 @@ import {
   send,
 } from '../../management/http.ts';
 import { ifMatch } from '../../management/resource-routes.ts';
+import { isOperator } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { booleanParameter, errorAnswers } from '../../platform/http/schemas.ts';
 import { fromMicros } from '../../platform/money.ts';
-import { blockedOfferRoutes } from './blocked-offers-routes.ts';
+import { blockedOfferRoutes, type RouteHooks } from './blocked-offers-routes.ts';
 import { controlsInput, controlsView, getControls, setControls, storedOf } from './controls.ts';
 import { publishers } from './publishers.ts';
 
@@ -79,10 +82,15 @@ type ControlsRoute = { Params: Static<typeof params>; Querystring: { dry_run?: u
 export function controlsRoutes(
   app: App,
   http: ManagementHttp,
-  { store, extensions }: { store: { current: () => Snapshot }; extensions: PageExtensions },
+  { store, extensions }: { store: CatalogStore; extensions: PageExtensions },
 ): void {
-  const hooks = requirePermission(http, publishers.permission);
   const find = (id: number) => store.current().publishers.get(id);
+  /** Loads the publisher in the path. Only operators can name one that is not the publisher of the call. */
+  const loadNamed = async (request: FastifyRequest): Promise<void> => {
+    const { id } = request.params as Static<typeof params>;
+    if (isOperator(callOf(request).actor) && /^[1-9]\d{0,9}$/.test(id)) await store.ready(Number(id));
+  };
+  const hooks = { ...requirePermission(http, publishers.permission), preHandler: loadNamed };
 
   const getSchema = {
     operationId: 'getControls',
@@ -138,13 +146,13 @@ export function controlsRoutes(
     return send(reply, { status: 200, body, headers: { etag } });
   });
 
-  costRoute(app, http, { find, extensions });
-  blockedOfferRoutes(app, http, { find });
+  costRoute(app, http, { find, extensions, hooks });
+  blockedOfferRoutes(app, http, { find, hooks });
 }
 
-type Cost = { find: (id: number) => Publisher | undefined; extensions: PageExtensions };
+type Cost = { find: (id: number) => Publisher | undefined; extensions: PageExtensions; hooks: RouteHooks };
 
-function costRoute(app: App, http: ManagementHttp, { find, extensions }: Cost): void {
+function costRoute(app: App, http: ManagementHttp, { find, extensions, hooks }: Cost): void {
   const costSchema = {
     operationId: 'getControlsCost',
     summary: 'Get the cost of each block rule',
@@ -157,8 +165,7 @@ function costRoute(app: App, http: ManagementHttp, { find, extensions }: Cost): 
       ...errorAnswers(401, 403, 404, 429),
     },
   };
-  const permitted = requirePermission(http, publishers.permission);
-  app.get<ControlsRoute>(`${path}/cost`, { schema: costSchema, ...permitted }, async (request) => {
+  app.get<ControlsRoute>(`${path}/cost`, { schema: costSchema, ...hooks }, async (request) => {
     const { actor, publisherId } = callOf(request);
     const { view } = await http.management.read(actor, publisherId, (work) =>
       getControls(work, request.params.id, find),

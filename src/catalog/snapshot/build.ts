@@ -123,7 +123,6 @@ export function* buildPublishers({
     if (isLoaded(row.id)) {
       const isReused = earlierIndex !== undefined && isSameList(earlierIndex.offers, offers);
       index = isReused ? earlierIndex : yield* buildIndex({ publisher, offers, timeZoneOf });
-      if (before?.index.isUsed === true) index.isUsed = true;
     }
     publishers.set(row.id, {
       ...publisher,

@@ -22,6 +22,15 @@ export const notLoaded: OfferIndex = Object.freeze({
 export const loadedPublishers = ({ publishers }: Snapshot): Publisher[] =>
   [...publishers.values()].filter(({ index }) => index !== notLoaded);
 
+/**
+ * Marks the publishers of a new snapshot that were used in the previous one. Called when the new snapshot replaces it,
+ * so that no use is missed while the new one is being built.
+ */
+export function carryUse(previous: Snapshot, next: Snapshot): void {
+  for (const { id, index } of loadedPublishers(next))
+    if (previous.publishers.get(id)?.index.isUsed === true) index.isUsed = true;
+}
+
 /** Rows to add to a snapshot, and the IDs of all campaigns of the publishers for which they were read. */
 type Addition = { rows: CampaignRows; campaignIds: readonly number[] };
 

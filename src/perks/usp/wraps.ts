@@ -122,8 +122,14 @@ const noConfirmations: Confirmations = new Map();
 class SelectionChanged extends Error {}
 
 /**
+ * Whether PostgreSQL ended a transaction because of a deadlock. It is possible if two processes wrap the same session:
+ * `wrapWithCodes` locks the stock of codes before the sessions, and `wrapLocked` locks them in the opposite order.
+ */
+const isDeadlock = (err: unknown): boolean => (err as { code?: unknown }).code === '40P01';
+
+/**
  * Wraps sessions with their coupon codes and messages, in a transaction.
- * @returns the wrapped sessions, or none if one of the selections has changed
+ * @returns the wrapped sessions, or none if one of the selections has changed, or after a deadlock
  */
 async function wrapWithCodes(
   deps: WrapDeps,
@@ -141,15 +147,22 @@ async function wrapWithCodes(
       return confirmed;
     });
   } catch (err) {
-    if (err instanceof SelectionChanged) return noConfirmations;
+    if (err instanceof SelectionChanged || isDeadlock(err)) return noConfirmations;
     throw err;
   }
 }
 
 /**
  * Wraps sessions with the selections that they have when their rows are locked, with their coupon codes and messages.
+ * Repeats it once after a deadlock.
  */
 const wrapLocked = (deps: WrapDeps, wraps: readonly Wrap[]): Promise<Confirmations> =>
+  wrapInTransaction(deps, wraps).catch((err) => {
+    if (!isDeadlock(err)) throw err;
+    return wrapInTransaction(deps, wraps);
+  });
+
+const wrapInTransaction = (deps: WrapDeps, wraps: readonly Wrap[]): Promise<Confirmations> =>
   transaction(deps.pool, async (executor) => {
     const selections = await markWrapped(executor, wraps);
     const confirmed = new Map<Wrap, Confirmation>();

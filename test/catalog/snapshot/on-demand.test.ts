@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isLoaded as isPublisherLoaded, startCatalogStore } from '../../../src/catalog/store.ts';
 import type { Snapshot } from '../../../src/catalog/types.ts';
+import { buildIndex } from '../../../src/decision/build-index.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 
@@ -228,6 +231,74 @@ describe('a process that loads publishers on first use', () => {
     await expect.poll(checkedIds, patiently).toEqual([rows[0]?.id]);
     expect(isLoaded(id)).toBe(false);
   });
+});
+
+test('a publisher that is used during a refresh stays loaded', async () => {
+  const [used, unused, last] = [await createPublisher(), await createPublisher(), await createPublisher()];
+  let onLastIndex = (): void => {};
+  const store = await startCatalogStore({
+    pool: whole.pool,
+    databaseUrl: whole.databaseUrl,
+    logger: createLogger('silent'),
+    buildIndex: function* (source) {
+      if (source.publisher.id === last.id) onLastIndex();
+      return yield* buildIndex(source);
+    },
+    now: () => nowMs,
+    limitBytes: 1,
+  });
+  const isInMemory = ({ id }: { id: number }): boolean => {
+    const publisher = store.current().publishers.get(id);
+    return publisher !== undefined && isPublisherLoaded(publisher);
+  };
+  try {
+    await store.readyAll([used.id, unused.id, last.id]);
+    const ended = new Promise<void>((resolve) => {
+      onLastIndex = () => {
+        nowMs += 40_000;
+        expect(store.ready(used.id)).toBeNull();
+        resolve();
+      };
+    });
+    await whole.pool.query(`update offers set title = 'Changed' where publisher_id = any($1)`, [[used.id, last.id]]);
+    await ended;
+    await expect.poll(() => isInMemory(unused), patiently).toBe(false);
+    expect(isInMemory(used)).toBe(true);
+  } finally {
+    await store.stop();
+  }
+});
+
+test('operators can manage the block rules of a publisher that is not loaded, and others do not load it', async () => {
+  const [operator, publisher] = [await createPublisher(1), await createPublisher()];
+  const admin = await createTestModules(['catalog-admin'], {
+    databaseUrl: whole.databaseUrl,
+    config: { catalogueMemoryMb: 1 },
+  });
+  const call = async (method: 'GET' | 'PUT' | 'POST', path: string, payload?: object) => {
+    const url = `/manage/v1/publishers/${publisher.id}/controls${path}`;
+    const headers = { authorization: `Bearer ${operator.key}` };
+    const answer = await admin.app.inject({ method, url, headers, ...(payload !== undefined && { payload }) });
+    return { status: answer.statusCode, data: answer.json().data };
+  };
+  const permit = (permission: string) =>
+    whole.pool.query('update api_keys set permissions = $2 where publisher_id = $1', [operator.id, [permission]]);
+  const loads = () => admin.deps.catalog.residence()?.loads;
+  try {
+    await permit('configurations');
+    await expect.poll(async () => (await call('GET', '')).status, patiently).toBe(404);
+    expect(loads()).toBe(1);
+    await permit('accounts');
+    await expect.poll(async () => (await call('GET', '')).status, patiently).toBe(200);
+    expect((await call('GET', '')).data.offers).toEqual({ total: 3, blocked: 0 });
+    expect((await call('PUT', '', { blocked: { domains: ['shop.example'] } })).data.offers).toMatchObject({
+      blocked: 3,
+    });
+    await expect.poll(async () => (await call('GET', '/blocked')).data.length, patiently).toBe(3);
+    expect((await call('POST', '/test', { landing_url: 'https://shop.example/' })).data.blocked).toBe(true);
+  } finally {
+    await admin.close();
+  }
 });
 
 test('without the database, a loaded publisher is served and any other gets 503', async () => {

@@ -187,6 +187,50 @@ test('a login that expires is renewed before the broker closes the connection', 
   expect(kafka.records).toHaveLength(2);
 });
 
+test('a closed connection leaves no timer for the end of its login', async () => {
+  const user = { mechanism: 'SCRAM-SHA-256', name: 'shop', password: 'right' } as const;
+  const sessionLifetimeMs = 7_654_321;
+  const kafka = await start({ user, sessionLifetimeMs });
+  const [started, ended] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'clearTimeout')];
+  try {
+    const client = await connect(
+      kafka.servers,
+      { secrets: { password: 'right' } },
+      '&user=shop&mechanism=SCRAM-SHA-256',
+    );
+    expect(await client.publish('a')).toMatchObject({ status: 200 });
+    await client.close();
+    const timers = started.mock.results.filter((_, at) => started.mock.calls[at]?.[1] === sessionLifetimeMs * 0.8);
+    expect(timers.length).toBeGreaterThan(0);
+    for (const { value } of timers) expect(ended.mock.calls.some(([timer]) => timer === value)).toBe(true);
+  } finally {
+    started.mockRestore();
+    ended.mockRestore();
+  }
+});
+
+test('a broker that lists all possible APIs occupies no memory with them', async () => {
+  const body = Buffer.alloc(6 + 65_536 * 6);
+  body.writeInt32BE(65_536, 2);
+  for (let key = 0; key < 65_536; key++) body.writeUInt16BE(key, 6 + key * 6);
+  const stored = vi.spyOn(Map.prototype, 'set');
+  try {
+    const { opened, ended } = await hostile((socket) => {
+      socket.once('data', (request) => {
+        const head = Buffer.alloc(8);
+        head.writeInt32BE(4 + body.length);
+        request.copy(head, 4, 8, 12);
+        socket.write(Buffer.concat([head, body]));
+      });
+    });
+    await opened;
+    await ended;
+    expect(stored.mock.calls.length).toBeLessThan(10_000);
+  } finally {
+    stored.mockRestore();
+  }
+});
+
 test('with TLS, the certificate must be for the name of the broker', async () => {
   const { cert, key } = selfSigned('kafka.test');
   const kafka = await start({ tls: { cert, key }, announce: (port) => ['kafka.test', port] });

@@ -26,6 +26,7 @@ export const apis = {
   saslAuthenticate: { key: 36, versions: [1, 0] },
 } as const;
 type Api = (typeof apis)[keyof typeof apis];
+const knownKeys: ReadonlySet<number> = new Set(Object.values(apis).map(({ key }) => key));
 
 /** Maximum size of a response, in bytes. The metadata of a topic with 5,000 partitions and three replicas fits. */
 const maxResponseBytes = 524_288;
@@ -96,12 +97,14 @@ export async function connectToBroker(options: BrokerOptions): Promise<KafkaConn
   let isOpen = true;
   let isExpired = false;
   let lastId = 0;
+  let expiry: NodeJS.Timeout | undefined;
 
   const end = (answer: BrokerAnswer): void => {
     if (!isOpen) return;
     isOpen = false;
     socket?.destroy();
     clearTimeout(timer);
+    clearTimeout(expiry);
     const error = new AnswerError(answer);
     ready.reject(error);
     for (const { reject } of waiting.values()) reject(error);
@@ -140,7 +143,11 @@ export async function connectToBroker(options: BrokerOptions): Promise<KafkaConn
   const greet = async (): Promise<void> => {
     const response = await request(apis.apiVersions, 0, Buffer.alloc(0));
     requireSuccess(response.int16());
-    response.array(() => versions.set(response.int16(), [response.int16(), response.int16()]));
+    response.array(() => {
+      const [key, min, max] = [response.int16(), response.int16(), response.int16()];
+      // A hostile broker can list 65,536 APIs, which would stay in memory as long as the connection.
+      if (knownKeys.has(key)) versions.set(key, [min, max]);
+    });
     if (login === null) return;
     const handshake = await request(apis.saslHandshake, 1, string(login.mechanism));
     const code = handshake.int16();
@@ -159,8 +166,9 @@ export async function connectToBroker(options: BrokerOptions): Promise<KafkaConn
   };
   /** Closes the connection before the broker ends its authentication. The next message opens another one. */
   const expireAfter = (lifetimeMs: number): void => {
-    if (lifetimeMs <= 0) return;
-    setTimeout(
+    clearTimeout(expiry);
+    if (lifetimeMs <= 0 || !isOpen) return;
+    expiry = setTimeout(
       () => {
         isExpired = true;
         endIfExpired();
