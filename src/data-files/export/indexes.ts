@@ -19,8 +19,8 @@ with wanted as (
   select left(c.relname, 48) || '_' || r.column_name as name, c.relnamespace, c.relname,
     c.oid::regclass || ' ' || substring(pg_get_indexdef(parent.oid) from ' (USING .*)$') as definition,
     parent.relname as parent
-  from (values ('conversions', 'written_by'), ('usp_sessions', 'wrapped_by'), ('deliveries', 'written_by'),
-    ('delivery_attempts', 'written_by')) as r (table_name, column_name)
+  from (values ('conversions', 'written_by'), ('conversions', 'id'), ('usp_sessions', 'wrapped_by'),
+    ('deliveries', 'written_by'), ('delivery_attempts', 'written_by')) as r (table_name, column_name)
   join pg_class parent on parent.oid = (r.table_name || '_' || r.column_name)::regclass
   join pg_inherits i on i.inhparent = r.table_name::regclass join pg_class c on c.oid = i.inhrelid
   where not exists (
@@ -39,8 +39,8 @@ where w.parent is not null or x.indisvalid is distinct from true
 order by w.relname desc`;
 
 /**
- * Builds the missing indexes on the transactions that wrote rows, without blocking writers. Without them, every export
- * reads whole tables. New partitions get theirs when they are created. An index whose build was interrupted is built
+ * Builds the indexes that migrations left out for existing partitions, without blocking writers. Without those on the
+ * transactions that wrote rows, every export reads whole tables. New partitions get theirs when they are created. An index whose build was interrupted is built
  * again. A build that has begun is not stopped.
  * @param client connection that holds the lock of the export, outside a transaction
  */
