@@ -92,7 +92,7 @@ test('the perk funnel counts sessions up to the delivered webhook, for any filte
   const funnel = async (query: string): Promise<number[]> => {
     const { body } = await user.get(`/dashboard/p/${t.publisher.id}/reports/funnel?range=90d${query}`);
     const rows = body.slice(body.indexOf('<tbody>')).split('<tr>').slice(1);
-    return rows.map((row) => Number(/class="numeric">([\d,]+)</.exec(row)?.[1]?.replace(',', '')));
+    return rows.map((row) => Number(/class="numeric">(?:<a[^>]*>)?([\d,]+)</.exec(row)?.[1]?.replace(',', '')));
   };
   const [sessions = 0, shown = 0, selected = 0, confirmed = 0, delivered = 0] = await funnel('');
   const countOf = `cardinality(selected) > 0 and session_id in (select id from sessions where not dev)`;

@@ -148,6 +148,7 @@ test('an image is uploaded for readers of one language', async () => {
   const page = await openAs(browser, manager, demo.url, `${base}/offers/1`);
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><rect width="8" height="8"/></svg>';
   const image = { name: 'a.svg', mimeType: 'image/svg+xml', buffer: Buffer.from(svg) };
+  await page.locator('summary', { hasText: 'Add image' }).click();
   const form = page.locator('form[action$="/pictures"]');
   await form.locator('input[type=file]').setInputFiles(image);
   await form.getByLabel('Language', { exact: true }).fill('pt-br');
