@@ -57,7 +57,10 @@ const listQuery = Type.Object({
   ...publisherQuery.properties,
   kind: Type.Optional(kind),
   cursor: Type.Optional(Type.String({ maxLength: 20, description: '`next_cursor` of the previous page.' })),
-  limit: integerParameter({ minimum: 1, maximum: 100 }, { description: 'Alerts per page. Default: 50.' }),
+  limit: integerParameter(
+    { minimum: 1, maximum: 100 },
+    { pattern: '^([1-9]\\d?|100)$', description: 'Alerts per page, 1 to 100. Defaults to 50.' },
+  ),
 });
 const listAnswer = Type.Object(
   { message: Type.String(), data: Type.Array(alertView), next_cursor: orNull(Type.String(), { title: 'AlertCursor' }) },
@@ -274,7 +277,8 @@ function channelRoutes(app: App, http: ManagementHttp, deps: ChannelDeps & { cat
     params,
     response: { 200: messageAnswer, ...errorAnswers(400, 401, 403, 404, 429) },
   };
-  app.post<IdRoute>(`${channelsPath}/:id/test`, { schema: testSchema, ...hooks }, async (request) => {
+  const testHooks = { ...hooks, preHandler: refuseFields };
+  app.post<IdRoute>(`${channelsPath}/:id/test`, { schema: testSchema, ...testHooks }, async (request) => {
     const { publisherId } = callOf(request);
     const id = channelIdOf(request.params);
     await channelIn(publisherId, id);

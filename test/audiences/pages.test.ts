@@ -101,7 +101,7 @@ test('a rule audience shows what its rule counts, and cannot be filled manually'
   expect(await page.getByRole('button', { name: 'Add members' }).count()).toBe(0);
   await page.getByLabel('Overlap with').selectOption({ label: 'customers' });
   await press('Count shared members');
-  await toast('No members are also in customers.');
+  await toast('No members are also in customers: 0% of this audience and 0% of the other one.');
   await go('/audiences');
   await page.getByText('Clicked an offer, at least 2 times within 7 days').waitFor();
 });

@@ -69,6 +69,8 @@ test('an own event has a total cap, counts each event once, and the campaign sho
     unbilled: 0,
     next_cost: 1,
     planned: null,
+    projected: null,
+    period_ends_at: null,
   };
   expect(await usage()).toEqual([{ ...standing, spent: 2, remaining: 1, exhausted: false }]);
   expect(await shownTo('u4')).toBeDefined();

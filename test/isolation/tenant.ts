@@ -141,7 +141,8 @@ export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
   );
   await t.pool.query(
     `insert into alerts (publisher_id, kind, subject, cause, data, raised_at)
-    values ($1, 'campaign.ended', '1', '', jsonb_build_object('name', $2::text, 'ended_at', now()), now())`,
+    values ($1, 'campaign.ended', '1', '',
+      jsonb_build_object('campaign_id', 1, 'name', $2::text, 'ended_at', now()), now())`,
     [publisherId, marker],
   );
   await t.pool.query(

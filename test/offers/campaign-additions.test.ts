@@ -40,6 +40,8 @@ test('campaign responses contain the spent, reserved, unbilled and planned amoun
       reserved: 9.5,
       unbilled: 1.25,
       planned: 50,
+      projected: expect.any(Number),
+      period_ends_at: expect.any(String),
       remaining: 78.5,
       next_cost: expect.any(Number),
       exhausted: false,

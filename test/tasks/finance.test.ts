@@ -41,6 +41,7 @@ function columnsOf(csv: string, ...names: string[]): string[][] {
 async function buy(order: string, payout: string, { voided = false } = {}): Promise<void> {
   const { clickId } = await clickOffer(t);
   await track(t, { click_id: clickId, payout, txn_id: order });
+  t.clock.ms += 1;
   if (voided) await track(t, { click_id: clickId, payout, txn_id: order, void: '1' });
 }
 

@@ -75,7 +75,7 @@ test("the tables for its charts format days and amounts in the reader's locale",
   const analyst = await signInAs(t, 'analyst');
   const overview = `/dashboard/p/${t.publisher.id}/overview?days=7`;
   const { body } = await analyst.get(overview, { 'accept-language': 'de-DE' });
-  expect(body).toMatch(/<td>Di\.?, 9\. Juni?<\/td><td class="numeric">1\.234,57\s\$<\/td>/);
+  expect(body).toMatch(/<td>Di\.?, 9\. Juni?<\/td><td class="numeric"><a [^>]*>1\.234,57\s\$<\/a><\/td>/);
   expect(body).toContain('&quot;style&quot;:{&quot;currency&quot;:&quot;USD&quot;}');
 });
 
