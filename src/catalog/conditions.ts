@@ -209,7 +209,10 @@ const isPrefix = (a: string, b: string): boolean => a.startsWith(b) || b.startsW
 /** Minimum length of each period, in milliseconds. */
 const periodMs: Record<Exclude<CapPeriod, 'lifetime'>, number> = { hour: hourMs, day: 23 * hourMs, month: 28 * dayMs };
 
-/** Returns warnings about lifetime caps that caps for shorter periods make unreachable before the end of the schedule. */
+/**
+ * Returns warnings about lifetime caps that cannot be reached before the end of the schedule, because of caps for
+ * shorter periods.
+ */
 function unreachableCaps({ total_caps: caps = [], schedule = {} }: ComparedRules, nowMs: number): Warning[] {
   const endMs = timeOf(schedule.end_at);
   if (endMs === null) return [];

@@ -40,8 +40,8 @@ order by w.relname desc`;
 
 /**
  * Builds the indexes that migrations left out for existing partitions, without blocking writers. Without those on the
- * transactions that wrote rows, every export reads whole tables. New partitions get theirs when they are created. An index whose build was interrupted is built
- * again. A build that has begun is not stopped.
+ * transactions that wrote rows, every export reads whole tables. New partitions get theirs when they are created. An
+ * index whose build was interrupted is built again. A build that has begun is not stopped.
  * @param client connection that holds the lock of the export, outside a transaction
  */
 export async function buildIndexes(client: Connection, isStopped: () => boolean): Promise<void> {

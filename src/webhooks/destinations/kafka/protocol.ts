@@ -59,7 +59,7 @@ export function int32(value: number): Buffer {
   return data;
 }
 
-export function int64(value: bigint): Buffer {
+function int64(value: bigint): Buffer {
   const data = Buffer.alloc(8);
   data.writeBigInt64BE(value);
   return data;
