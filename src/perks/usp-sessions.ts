@@ -141,24 +141,38 @@ returning selected`,
   return rows[0]?.selected ?? null;
 }
 
+/** Session to wrap. */
+export type Wrap = { session: UspSession; nowMs: number };
+
+/**
+ * Returns the parameters for sessions to wrap. The last array contains the selections of all sessions. The two arrays
+ * before it contain the first and last position of each session's selection.
+ */
+export function wrapValues(wraps: readonly Wrap[], selectionOf: (session: UspSession) => readonly number[]): unknown[] {
+  const selections: number[] = [];
+  const ranges = wraps.map(({ session }) => {
+    const first = selections.length + 1;
+    selections.push(...selectionOf(session));
+    return { first, last: selections.length };
+  });
+  return [
+    dates(wraps, ({ session }) => timeOfUuid7(session.id)),
+    uuids(wraps, ({ session }) => session.id),
+    integers(wraps, ({ session }) => session.publisherId),
+    timestamps(wraps, ({ nowMs }) => nowMs),
+    integers(ranges, ({ first }) => first),
+    integers(ranges, ({ last }) => last),
+    integers(selections, (id) => id),
+  ];
+}
+
 /**
  * Wraps sessions and locks their rows until the end of the transaction. The list must contain no duplicates. If several
  * calls wrap a session concurrently, only one of them gets a result. Rows are locked in key order, so that two batches
  * cannot deadlock.
  * @returns the final selections by session ID, without sessions that were already wrapped
  */
-export async function markWrapped(
-  executor: Executor,
-  wraps: readonly { session: UspSession; nowMs: number }[],
-): Promise<Map<string, number[]>> {
-  // The initial selections of all sessions are concatenated in one array. Each session's part extends from `first` to
-  // `last`.
-  const initial: number[] = [];
-  const ranges = wraps.map(({ session }) => {
-    const first = initial.length + 1;
-    initial.push(...session.initial);
-    return { first, last: initial.length };
-  });
+export async function markWrapped(executor: Executor, wraps: readonly Wrap[]): Promise<Map<string, number[]>> {
   const { rows } = await executor.query<{ session_id: string; selected: number[] }>({
     name: 'mark_usp_wrapped',
     text: `insert into usp_sessions (day, session_id, publisher_id, selected, wrapped_at)
@@ -169,15 +183,7 @@ order by session_id
 on conflict (day, session_id) do update set wrapped_at = excluded.wrapped_at
 where usp_sessions.wrapped_at is null
 returning session_id, selected`,
-    values: [
-      dates(wraps, ({ session }) => timeOfUuid7(session.id)),
-      uuids(wraps, ({ session }) => session.id),
-      integers(wraps, ({ session }) => session.publisherId),
-      timestamps(wraps, ({ nowMs }) => nowMs),
-      integers(ranges, ({ first }) => first),
-      integers(ranges, ({ last }) => last),
-      integers(initial, (id) => id),
-    ],
+    values: wrapValues(wraps, ({ initial }) => initial),
   });
   return new Map(rows.map(({ session_id, selected }) => [session_id, selected]));
 }

@@ -1,11 +1,10 @@
 import type { PerkEvent } from '../../catalog/types.ts';
-import { dates, integers, timestamps, uuids } from '../../platform/db/binary-array.ts';
+import { integers } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { insertEventsSql, rowValues } from '../../tracking/event-rows.ts';
 import { type Delivery, deliverySql, deliveryValues, targetsSql } from '../../webhooks/outbox.ts';
 import { uspSelection } from '../usp-selection.ts';
-import type { UspSession } from '../usp-sessions.ts';
+import { type Wrap, wrapValues } from '../usp-sessions.ts';
 
 /*
  * $1 to $11 are the events, $12 to $24 the deliveries.
@@ -44,7 +43,7 @@ type WrapRow = {
 
 /** Sessions to wrap, with the selection and endpoints that their events and deliveries were made for. */
 type AssumedWraps = {
-  wraps: readonly { session: UspSession; nowMs: number }[];
+  wraps: readonly Wrap[];
   events: readonly PerkEvent[];
   deliveries: readonly Delivery[];
   /** Endpoints of all publishers, as JSON. Undefined if they are unknown. */
@@ -69,12 +68,6 @@ export async function wrapUnlessChanged(
   executor: Executor,
   { wraps, events, deliveries, assumedEndpoints }: AssumedWraps,
 ): Promise<WrapOutcome> {
-  const selected: number[] = [];
-  const ranges = wraps.map(({ session }) => {
-    const first = selected.length + 1;
-    selected.push(...session.selected);
-    return { first, last: selected.length };
-  });
   const { rows } = await executor.query<WrapRow>({
     name: 'wrap_usp_sessions',
     text: wrapSql,
@@ -83,13 +76,7 @@ export async function wrapUnlessChanged(
       ...deliveryValues(deliveries),
       integers(assumedEndpoints, ({ publisherId }) => publisherId),
       assumedEndpoints.map(({ json }) => json ?? null),
-      dates(wraps, ({ session }) => timeOfUuid7(session.id)),
-      uuids(wraps, ({ session }) => session.id),
-      integers(wraps, ({ session }) => session.publisherId),
-      timestamps(wraps, ({ nowMs }) => nowMs),
-      integers(ranges, ({ first }) => first),
-      integers(ranges, ({ last }) => last),
-      integers(selected, (id) => id),
+      ...wrapValues(wraps, ({ selected }) => selected),
     ],
   });
   const { session_ids: sessionIds, endpoint_ids: queuedEndpointIds, changed_endpoints } = rows[0] as WrapRow;

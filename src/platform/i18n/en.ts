@@ -374,7 +374,7 @@ export const en = {
     muteFor: 'Mute for',
     muteNow: 'Mute alert',
     muteHint:
-      'While an alert is muted, nobody is notified of it. It stays in the inbox, and you can unmute it at any time.',
+      'While an alert is muted, no one receives messages about it. It stays in the inbox, and you can unmute it.',
     muteNote: 'Reason',
     muteNoteHint: 'Optional and visible to your colleagues. Up to {max, number} characters.',
     muteNoteLong: 'The reason can be at most {max, number} characters long.',
