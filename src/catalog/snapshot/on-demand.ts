@@ -129,9 +129,10 @@ const maxIdleMs = hourMs;
 
 /**
  * Time for which a publisher stays loaded after its last use, even if the memory limit is exceeded, in milliseconds. It
- * is longer than any request, so that a publisher is never dropped in the middle of one.
+ * is longer than nearly all requests, so that publishers are hardly ever dropped in the middle of one, and short enough
+ * to keep memory bounded if many publishers are used one after the other.
  */
-const minIdleMs = 30_000;
+const minIdleMs = 5000;
 
 /** Share of the limit to which memory is reduced once the limit is exceeded, so that drops are rare. */
 const targetShare = 0.9;
