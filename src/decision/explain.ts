@@ -17,9 +17,9 @@ export type Explanation = {
   position: number | null;
   /** First rule that excludes the offer, or null if it is shown. */
   rule: string | null;
-  reason: Reason;
+  readonly reason: Reason;
   /** Request properties with the largest effect on the offer's score. Empty if the offer is excluded. */
-  influences: readonly Influence[];
+  readonly influences: readonly Influence[];
 };
 
 /**
@@ -40,18 +40,26 @@ export function explain(input: DecisionInput): Explanation[] {
   });
   const positions = new Map(offers.map(({ offer, position }) => [offer, position]));
 
+  /** Creates an explanation. Pages show few of them in detail, so reasons and influences are computed when read. */
   function explanationOf(candidate: Candidate): Explanation {
     const { offer } = candidate;
     const { rank = null, score = null, isForGoal = false } = ranks.get(candidate) ?? {};
     const position = positions.get(offer) ?? null;
-    const exclusion = exclusions.get(candidate);
-    const influences = rank === null ? [] : [...exchangeInfluence(candidate, input), ...influencesOf(candidate, input)];
-    if (exclusion === undefined || position !== null) {
-      const reason = isForGoal ? shownForGoal(position ?? 0, candidate, input) : shownReason(position ?? 0);
-      return { offer, rank, score, position, rule: null, reason, influences };
-    }
-    const reason = reasonOf(exclusion, candidate, input);
-    return { offer, rank, score, position, rule: exclusion.rule, reason, influences };
+    const exclusion = position === null ? exclusions.get(candidate) : undefined;
+    return {
+      offer,
+      rank,
+      score,
+      position,
+      rule: exclusion?.rule ?? null,
+      get reason() {
+        if (exclusion !== undefined) return reasonOf(exclusion, candidate, input);
+        return isForGoal ? shownForGoal(position ?? 0, candidate, input) : shownReason(position ?? 0);
+      },
+      get influences() {
+        return rank === null ? [] : [...exchangeInfluence(candidate, input), ...influencesOf(candidate, input)];
+      },
+    };
   }
 
   const notServed = withheld.map(({ offer, exclusion }): Explanation => {
