@@ -54,8 +54,9 @@ export async function seedOfferSums({ pool }: Stage, { publisherId, firstDay, da
     for (const grain of grains)
       await pool.query(grainSql(grain), [publisherId, new Date(firstMs + day * 86_400_000).toISOString().slice(0, 10)]);
   await addWeeks(pool);
+  await pool.query("select complete_rollup_money('-infinity', 'infinity')");
   await compactRollups(pool, firstMs + (days + 1) * 86_400_000);
-  await pool.query('vacuum analyze rollups');
+  await pool.query('vacuum analyze rollups, rollup_money');
   const { rows } = await pool.query<{ count: string }>('select count(*) from rollups');
   return Number(rows[0]?.count);
 }
