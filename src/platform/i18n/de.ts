@@ -2230,6 +2230,15 @@ export const de: Messages = {
     before: 'Vorher',
     changedMeanwhile:
       'Dieses Element wurde seit dem Vorschlag geändert. Vergleichen Sie die Werte, bevor Sie den Entwurf freigeben.',
+    approvedWith: 'Freigegeben mit diesem Kommentar:',
+    comment: 'Kommentar',
+    commentHint: 'Optional. Wer den Entwurf vorgeschlagen hat, sieht diesen Kommentar.',
+    newestFirst: 'Neueste zuerst',
+    oldestFirst: 'Älteste zuerst',
+    order: 'Reihenfolge',
+    waitingFor:
+      'seit {unit, select, minute {{count, plural, one {# Minute} other {# Minuten}}} hour {{count, plural, one ' +
+      '{# Stunde} other {# Stunden}}} other {{count, plural, one {# Tag} other {# Tagen}}}}',
     changes: 'Änderungen',
     creative: 'Bild',
     decidedAlready: 'Über diesen Entwurf wurde bereits entschieden. Laden Sie die Seite neu.',
@@ -3228,8 +3237,9 @@ export const de: Messages = {
       '{publisher}: {state, select, refused {Entwurf abgelehnt} undone {Freigabe zurückgenommen} other {Entwurf ' +
       'freigegeben}}: {subject}',
     draftDecidedText:
-      '{state, select, live {„{subject}“ wurde freigegeben und ist live.} scheduled {„{subject}“ wurde freigegeben ' +
-      'und geht am {time} live.} undone {Die Freigabe von „{subject}“ wurde zurückgenommen. Die vorherige Fassung ' +
+      '{state, select, live {„{subject}“ wurde freigegeben und ist live.{comment, select, yes {\n\nKommentar:\n' +
+      '{reason}} other {}}} scheduled {„{subject}“ wurde freigegeben und geht am {time} live.{comment, select, yes ' +
+      '{\n\nKommentar:\n{reason}} other {}}} undone {Die Freigabe von „{subject}“ wurde zurückgenommen. Die vorherige Fassung ' +
       'ist wieder live.} other {„{subject}“ wurde mit dieser Begründung abgelehnt:\n\n{reason}\n\nSie können den ' +
       'Entwurf bearbeiten und erneut vorschlagen.}}\n\nEntwurf ansehen:\n{page}\n',
     reset: 'Neues Passwort für Perkwire festlegen',

@@ -2058,6 +2058,15 @@ export const en = {
     before: 'Before',
     changedMeanwhile:
       'This item has changed since the draft was proposed. Compare the values before you approve the draft.',
+    approvedWith: 'Approved with this comment:',
+    comment: 'Comment',
+    commentHint: 'Optional. The author of the draft sees this comment.',
+    newestFirst: 'Newest first',
+    oldestFirst: 'Oldest first',
+    order: 'Order',
+    waitingFor:
+      'for {unit, select, minute {{count, plural, one {# minute} other {# minutes}}} hour {{count, plural, one {# hour} ' +
+      'other {# hours}}} other {{count, plural, one {# day} other {# days}}}}',
     changes: 'Changes',
     creative: 'Image',
     decidedAlready: 'Someone else has already decided on this draft. Reload the page.',
@@ -2987,8 +2996,9 @@ export const en = {
       '{publisher}: {state, select, refused {Draft rejected} undone {Approval undone} other {Draft approved}}: ' +
       '{subject}',
     draftDecidedText:
-      '{state, select, live {“{subject}” was approved and is live.} scheduled {“{subject}” was approved. It goes ' +
-      'live on {time}.} undone {The approval of “{subject}” was undone. The previous version is live again.} other ' +
+      '{state, select, live {“{subject}” was approved and is live.{comment, select, yes {\n\nComment:\n{reason}} ' +
+      'other {}}} scheduled {“{subject}” was approved. It goes live on {time}.{comment, select, yes ' +
+      '{\n\nComment:\n{reason}} other {}}} undone {The approval of “{subject}” was undone. The previous version is live again.} other ' +
       '{“{subject}” was rejected for this reason:\n\n{reason}\n\nYou can edit the draft and propose it ' +
       'again.}}\n\nView the draft:\n{page}\n',
     reset: 'Set a new Perkwire password',
