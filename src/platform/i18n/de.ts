@@ -1157,6 +1157,8 @@ export const de: Messages = {
       '{proposed} vor.',
     draftState: 'Der Entwurf hat bereits den Status {state}.',
     draftStateBy: 'Der Entwurf hat bereits den Status {state} (durch {by}).',
+    savedReportTaken:
+      'Es gibt schon einen Bericht mit diesem Namen, oder es sind bereits {max, number} Berichte gespeichert.',
     draftRevised: 'Der Entwurf wurde bereits durch Entwurf {id} ersetzt.',
     draftOfOtherRow: 'Der ersetzte Entwurf betrifft eine andere Zeile oder Ressource.',
     draftImageGone: 'Das Bild des Entwurfs ist nicht mehr gespeichert. Schlagen Sie es erneut vor.',
@@ -3470,6 +3472,7 @@ export const de: Messages = {
     why: 'warum nicht gezeigt, erklären, Ausschlussgrund, keine Angebote',
   },
   nouns: {
+    report: '{count, plural, one {Bericht} other {Berichte}}',
     experiment: '{count, plural, one {Experiment} other {Experimente}}',
     portal_link: '{count, plural, one {Portallink} other {Portallinks}}',
     audience: '{count, plural, one {Zielgruppe} other {Zielgruppen}}',

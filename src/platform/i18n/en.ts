@@ -1045,6 +1045,7 @@ export const en = {
     draftDiffers: 'The value was {before} at the time of the proposal and is now {now}. The draft proposes {proposed}.',
     draftState: 'The draft is already {state}.',
     draftStateBy: 'The draft is already {state} by {by}.',
+    savedReportTaken: 'A report with this name exists, or there are already {max, number} saved reports.',
     draftRevised: 'The draft has already been replaced by draft {id}.',
     draftOfOtherRow: 'The revised draft is for another row or resource.',
     draftImageGone: 'The draft’s image is no longer stored. Propose the draft again with an image.',
@@ -3216,6 +3217,7 @@ export const en = {
     why: 'why not shown, explain, eligibility, no offers',
   },
   nouns: {
+    report: '{count, plural, one {report} other {reports}}',
     experiment: '{count, plural, one {experiment} other {experiments}}',
     portal_link: '{count, plural, one {portal link} other {portal links}}',
     audience: '{count, plural, one {audience} other {audiences}}',
