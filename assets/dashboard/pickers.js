@@ -231,18 +231,33 @@ document.addEventListener('focusin', async ({ target }) => {
   );
 });
 
-/** Hour grid: dragging the mouse selects hours, and the arrow keys move between them. */
+/** Hour grid: dragging the mouse selects a rectangle of hours, and the arrow keys move between them. */
 for (const grid of document.querySelectorAll('[data-hour-grid]')) {
   const boxes = [...grid.querySelectorAll('input')];
   const hoursOfDay = 24;
-  let paintValue = null;
+  /** Value and first hour of the rectangle that is being drawn, with the state of all hours before. */
+  let drawing = null;
   for (const box of boxes.slice(1)) box.tabIndex = -1;
+  const isBetween = (value, a, b) => value >= Math.min(a, b) && value <= Math.max(a, b);
   const paint = (target) => {
-    if (paintValue !== null && boxes.includes(target)) target.checked = paintValue;
+    const to = boxes.indexOf(target);
+    if (drawing === null || to < 0) return;
+    const { value, from, before } = drawing;
+    const dayOf = (index) => Math.floor(index / hoursOfDay);
+    for (const [index, box] of boxes.entries()) {
+      const isInside =
+        isBetween(dayOf(index), dayOf(from), dayOf(to)) &&
+        isBetween(index % hoursOfDay, from % hoursOfDay, to % hoursOfDay);
+      box.checked = isInside ? value : before[index];
+    }
   };
   grid.addEventListener('pointerdown', (event) => {
     if (event.pointerType !== 'mouse' || event.button !== 0 || !boxes.includes(event.target)) return;
-    paintValue = !event.target.checked;
+    drawing = {
+      value: !event.target.checked,
+      from: boxes.indexOf(event.target),
+      before: boxes.map(({ checked }) => checked),
+    };
     paint(event.target);
   });
   grid.addEventListener('pointerover', (event) => paint(event.target));
@@ -251,8 +266,8 @@ for (const grid of document.querySelectorAll('[data-hour-grid]')) {
     if (event.pointerType === 'mouse' && boxes.includes(event.target)) event.preventDefault();
   });
   document.addEventListener('pointerup', () => {
-    if (paintValue !== null) boxes[0].dispatchEvent(new Event('input', { bubbles: true }));
-    paintValue = null;
+    if (drawing !== null) boxes[0].dispatchEvent(new Event('input', { bubbles: true }));
+    drawing = null;
   });
   const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: hoursOfDay, ArrowUp: -hoursOfDay };
   grid.addEventListener('keydown', (event) => {

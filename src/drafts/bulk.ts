@@ -22,7 +22,7 @@ export async function decideAll(
     await work.executor.query('savepoint decision');
     try {
       const decide =
-        action === 'approve' ? approve(kinds, work, String(id), { liveAt }) : refuse(work, String(id), reason);
+        action === 'approve' ? approve(kinds, work, String(id), { reason, liveAt }) : refuse(work, String(id), reason);
       decided.push({ id, state: (await decide).state, error: null });
     } catch (err) {
       if (!(err instanceof AppError) || err.status >= 500) throw err;

@@ -36,9 +36,12 @@ export const draftCommands: readonly Command[] = [
     name: 'drafts approve',
     args: 'DRAFT…',
     about: 'Approves drafts; exits with 1 if one could not be approved',
-    options: { at: text('TIME', 'time at which they go live, such as 2026-11-27T00:00:00+01:00 (default: now)') },
+    options: {
+      at: text('TIME', 'time at which they go live, such as 2026-11-27T00:00:00+01:00 (default: now)'),
+      reason: text('TEXT', 'comment for their authors'),
+    },
     callsService: true,
-    examples: ['drafts approve 12 13', 'drafts approve 12 --at 2026-11-27T00:00:00+01:00'],
+    examples: ['drafts approve 12 13 --reason Thanks', 'drafts approve 12 --at 2026-11-27T00:00:00+01:00'],
     load: async () => (await import('./commands/drafts.ts')).approveDrafts,
   },
   {

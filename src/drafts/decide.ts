@@ -23,46 +23,60 @@ import { requestMails } from './mails.ts';
 /** Maximum time in advance for which a draft can be scheduled, in milliseconds. */
 const maxAheadMs = 366 * dayMs;
 
-const maxReasonLength = 2000;
+export const maxReasonLength = 2000;
 
 /**
  * Options for an approval:
+ * - `reason`: comment for the author.
  * - `liveAt`: when the draft goes live (RFC 3339), or null for immediately.
  * - `rowEtag`: version of the row that the reviewer compared with the draft. Needed only if the row has changed since
  *   the draft was created.
  */
-export type Approval = { liveAt?: unknown; rowEtag?: unknown };
+export type Approval = { reason?: unknown; liveAt?: unknown; rowEtag?: unknown };
 
 /**
  * Approves a pending draft, which goes live immediately or at the scheduled time. If the draft is already scheduled,
- * only its time changes.
- * @throws AppError conflict if the draft has already been decided; permission_denied
+ * only its time and its comment change.
+ * @throws AppError conflict if the draft has already been decided; invalid_request; permission_denied
  * @throws DraftConflict if the row has changed since the draft was created
  */
 export async function approve(kinds: ReviewedKinds, work: Work, id: string, approval: Approval = {}): Promise<Draft> {
+  const reason = readReason(approval.reason ?? '');
   const locked = await lockDraft(work, id);
   await requireMay(work, locked);
   requireState(locked, ['waiting', 'scheduled']);
   const liveAt = readTime(approval.liveAt, work.nowMs);
   const draft = { ...locked, base: await comparedBase(kinds, work, locked, approval.rowEtag) };
-  if (liveAt === null) return goLive(kinds, work, draft, work.actor);
-  return settle(work, draft, { state: 'scheduled', by: work.actor, liveAt });
+  if (liveAt === null) return goLive(kinds, work, draft, { by: work.actor, reason });
+  return settle(work, draft, { state: 'scheduled', by: work.actor, reason, liveAt });
 }
 
 /**
  * Rejects a draft.
  * @throws AppError invalid_request if no reason is given; conflict; permission_denied
  */
-export async function refuse(work: Work, id: string, reason: unknown): Promise<Draft> {
-  if (typeof reason !== 'string' || reason.trim() === '' || reason.length > maxReasonLength)
-    throw new AppError('invalid_request', {
-      details: [{ path: '/reason', message: problem('reasonText', { max: maxReasonLength }) }],
-    });
+export async function refuse(work: Work, id: string, input: unknown): Promise<Draft> {
+  const reason = readReason(input);
+  if (reason === '') throw invalidReason();
   const draft = await lockDraft(work, id);
   await requireMay(work, draft);
   requireState(draft, ['waiting', 'scheduled']);
-  return settle(work, draft, { state: 'refused', by: work.actor, reason: reason.replaceAll('\0', '').trim() });
+  return settle(work, draft, { state: 'refused', by: work.actor, reason });
 }
+
+/**
+ * Reads the reason of a decision.
+ * @throws AppError invalid_request if it is not a text or too long
+ */
+function readReason(input: unknown): string {
+  if (typeof input !== 'string' || input.length > maxReasonLength) throw invalidReason();
+  return input.replaceAll('\0', '').trim();
+}
+
+const invalidReason = (): AppError =>
+  new AppError('invalid_request', {
+    details: [{ path: '/reason', message: problem('reasonText', { max: maxReasonLength }) }],
+  });
 
 /** Withdraws a draft. Only its author and users who may approve it can do this. */
 export async function withdraw(work: Work, id: string, resource?: Parameters<typeof lockDraft>[2]): Promise<Draft> {
@@ -100,9 +114,9 @@ export async function approveByRule(kinds: ReviewedKinds, work: Work, draft: Dra
     [draft.advertiser_id, draft.campaign_id],
   );
   const onlyDates = Object.keys(draft.changes).every((name) => name === 'schedule');
-  if (rows[0]?.trusted === true) return goLive(kinds, work, draft, ruleActor(work, 'rule: trusted advertiser'));
+  if (rows[0]?.trusted === true) return goLive(kinds, work, draft, { by: ruleActor(work, 'rule: trusted advertiser') });
   if (rows[0]?.dates_approved === true && onlyDates)
-    return goLive(kinds, work, draft, ruleActor(work, 'rule: only dates'));
+    return goLive(kinds, work, draft, { by: ruleActor(work, 'rule: only dates') });
   return draft;
 }
 
@@ -117,7 +131,7 @@ export async function goLiveAtItsTime(kinds: ReviewedKinds, work: Work, id: numb
   await work.executor.query('savepoint due');
   try {
     await comparedBase(kinds, work, draft, undefined);
-    return await goLive(kinds, work, draft, actor);
+    return await goLive(kinds, work, draft, { by: actor, reason: draft.reason });
   } catch (err) {
     if (!(err instanceof AppError) || err.status >= 500) throw err;
     await work.executor.query('rollback to savepoint due');
@@ -135,11 +149,13 @@ const ruleActor = ({ publisherId, actor }: Work, label: string): Actor => ({
   publisherId,
 });
 
-async function goLive(kinds: ReviewedKinds, work: Work, draft: Draft, by: Actor): Promise<Draft> {
+type Release = { by: Actor; reason?: string };
+
+async function goLive(kinds: ReviewedKinds, work: Work, draft: Draft, { by, reason = '' }: Release): Promise<Draft> {
   const image = await readDraftImage(work, draft);
   if (image === 'deleted') throw new AppError('conflict', { message: problem('draftImageGone') });
   const { id } = await makeLive(kinds, { ...work, actor: by }, draft, image);
-  return settle(work, draft, { state: 'live', by, rowId: id as number });
+  return settle(work, draft, { state: 'live', by, reason, rowId: id as number });
 }
 
 async function requireMay(work: Work, { campaign_id }: Draft): Promise<void> {

@@ -87,7 +87,9 @@ export const drafts: Resource = {
           'reverted.',
       },
     ),
-    reason: Type.String({ description: 'Reason for the refusal, or why the draft is pending again.' }),
+    reason: Type.String({
+      description: 'Reason for the refusal, comment on the approval, or why the draft is pending again.',
+    }),
     proposed_by: Type.String({ description: 'Name of the key or e-mail address of the user.' }),
     decided_by: orNull(Type.String(), {
       description: 'Key or user who approved, refused or withdrew the draft. `null` if it is undecided.',

@@ -59,6 +59,7 @@ const proposalBody = Type.Object(
 
 const approvalBody = Type.Object(
   {
+    reason: Type.Optional(text('Comment on the approval. The author sees it.')),
     live_at: Type.Optional(liveAt),
     row_etag: Type.Optional(text('ETag of the changed row. It confirms the approval after a 409 response.')),
   },
@@ -69,7 +70,7 @@ const decisionBody = Type.Object(
   {
     ids: Type.Array(Type.Integer(), { minItems: 1, maxItems: maxDecided }),
     action: Type.Union([Type.Literal('approve'), Type.Literal('refuse')]),
-    reason: Type.Optional(text('Reason for a refusal. The advertiser sees it.')),
+    reason: Type.Optional(text('Reason for the decision. Required to refuse drafts. The author sees it.')),
     live_at: Type.Optional(liveAt),
   },
   { title: 'DraftDecision', additionalProperties: false },
@@ -104,7 +105,8 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
       'anyway.',
     permission: approvalPermission,
     body: approvalBody,
-    act: (work, id, { live_at, row_etag }) => approve(kinds, work, id, { liveAt: live_at, rowEtag: row_etag }),
+    act: (work, id, { reason, live_at, row_etag }) =>
+      approve(kinds, work, id, { reason, liveAt: live_at, rowEtag: row_etag }),
   });
   decide('refuse', {
     summary: 'Refuse a draft',

@@ -1,5 +1,6 @@
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
+import { dayMs, hourMs, minuteMs } from '../platform/lib/time.ts';
 import { badge, fieldWarning, link, notice, type Tone, warningNotice } from '../shell/components.ts';
 import type { DraftDetails } from './details.ts';
 import { type Draft, type DraftState, warnOfDraft } from './draft.ts';
@@ -28,21 +29,37 @@ const kindTexts: Readonly<Record<Draft['resource'], MessageKey>> = {
 export const kindText = ({ resource, base }: Draft): string =>
   Object.keys(base).length === 0 ? t('crud.new', { noun: t(kindTexts[resource]) }) : t(kindTexts[resource]);
 
+/** Renders for how long a draft has been waiting, such as "waiting for 3 days". Empty for other drafts. */
+export function waitingText({ state, created_at }: Draft, nowMs: number): Html | string {
+  if (state !== 'waiting') return '';
+  const ageMs = Math.max(0, nowMs - Date.parse(created_at));
+  const unit = ageMs < hourMs ? 'minute' : ageMs < dayMs ? 'hour' : 'day';
+  const count = Math.floor(ageMs / { minute: minuteMs, hour: hourMs, day: dayMs }[unit]);
+  return html`<span class="hint">${t('drafts.waitingFor', { unit, count })}</span>`;
+}
+
 /** Renders the parts of a draft page next to the preview, if there is one. */
 export const withPreview = (body: Html, preview: Html): Html =>
   preview === nothing ? body : html`<div class="split"><div>${body}</div>${preview}</div>`;
 
-/** Renders why a draft was refused or waits again, and links to the drafts before and after it. */
+/** Label above the reason of a decision. */
+const reasonLabels: Partial<Record<DraftState, MessageKey>> = {
+  refused: 'drafts.refusedBecause',
+  live: 'drafts.approvedWith',
+  scheduled: 'drafts.approvedWith',
+};
+
+/** Renders the reason of a decision, or why the draft waits again, and links to the drafts before and after it. */
 export function reasonNotices({ draft, revised, revisionId }: DraftDetails, hrefOf: (id: number) => string): Html {
   const { state, reason } = draft;
-  const isRefused = state === 'refused';
+  const label = reasonLabels[state];
   return html`
     ${
       reason !== '' &&
       notice(
-        isRefused ? 'failed' : 'warn',
+        state === 'refused' ? 'failed' : label === undefined ? 'warn' : 'info',
         html`
-          ${isRefused && html`<p><strong>${t('drafts.refusedBecause')}</strong></p>`}
+          ${label !== undefined && html`<p><strong>${t(label)}</strong></p>`}
           <p class="lines">${reason}</p>`,
       )
     }

@@ -1,6 +1,7 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import { type PageExtensions, publisherPages } from '../catalog/pages.ts';
+import type { ManagementHttp } from '../management/http.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { App } from '../platform/http/app.ts';
 import { hourly, type Job } from '../platform/jobs.ts';
@@ -21,6 +22,7 @@ import { compactRollups } from './rollup/compact.ts';
 import { applyReportRetention, createRollupJob } from './rollup/job.ts';
 import { registerRollupMetrics } from './rollup/metrics.ts';
 import { rowsRoutes } from './rows/routes.ts';
+import { savedReportRoutes } from './saved/routes.ts';
 import { schedulePages } from './schedules/pages.ts';
 import { sendDueReports } from './schedules/send.ts';
 import { createReportService } from './service.ts';
@@ -80,7 +82,8 @@ export function createReports({ platform, catalog, accounts }: ReportsDeps) {
     extensions,
     retention: applyReportRetention,
     publicRoutes: async (open: App) => void (await open.register(reportRoutes, deps)),
-    routes: async (app: App) => {
+    routes: async (app: App, { http }: { http: ManagementHttp }) => {
+      await app.register(savedReportRoutes, { ...deps, reports, http });
       await app.register(rowsRoutes, { ...deps, reports });
       await app.register(reachRoutes, { ...deps, reports });
     },

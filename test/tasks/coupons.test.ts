@@ -4,6 +4,7 @@ import { openAs, signInAs } from '../dashboard/support.ts';
 import { messageCalls, partOf } from '../messages/support.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';
+import { countEffort } from '../support/effort.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { openFromNavigation } from '../support/main-navigation.ts';
 import { freePort } from '../support/server-process.ts';
@@ -45,6 +46,7 @@ test(
   'a marketer uploads coupon codes, switches on messages, and a user gets a code by mail',
   async () => {
     const page = await openAs(browser, await signInAs(t, 'admin'), base, `/dashboard/p/${t.publisher.id}/overview`);
+    const effort = await countEffort(page);
     const { wrap, untilState } = messageCalls(t);
     // Page 1: the codes of an offer, from a file that is checked before.
     await page.goto(`${base}/dashboard/p/${t.publisher.id}/offers/1`);
@@ -79,6 +81,7 @@ test(
       Assigned: '1',
     });
     expect(await violations(page)).toEqual([]);
+    expect(effort()).toEqual({ pages: 4, filled: 3, visible: 11 });
   },
   timeLimit(120_000),
 );

@@ -6,6 +6,7 @@ import { openAs, signInAs } from '../dashboard/support.ts';
 import { rollUpAll } from '../reports/support.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';
+import { countEffort } from '../support/effort.ts';
 import { openFromNavigation } from '../support/main-navigation.ts';
 import { portOf } from '../support/request.ts';
 import { timeLimit } from '../support/time-limit.ts';
@@ -54,6 +55,7 @@ test(
     t.clock.ms += 1000;
     await rollUpAll(t, t.clock.ms);
     const page = await openAs(browser, await signInAs(t, 'analyst'), base, `/dashboard/p/${t.publisher.id}/overview`);
+    const effort = await countEffort(page);
 
     // Page 1: the report by advertiser, with the number of conversions.
     await openFromNavigation(page, 'Reports');
@@ -94,6 +96,7 @@ test(
     await page.getByText('Conversion voided').waitFor();
     expect(await page.getByText('Transaction order-3').count()).toBe(4);
     expect(await violations(page)).toEqual([]);
+    expect(effort()).toEqual({ pages: 3, filled: 1, visible: 1 });
   },
   timeLimit(120_000),
 );

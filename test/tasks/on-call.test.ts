@@ -5,6 +5,7 @@ import { openAs, signInAs } from '../dashboard/support.ts';
 import { uspCalls } from '../perks/usp/calls.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';
+import { countEffort } from '../support/effort.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { openFromNavigation } from '../support/main-navigation.ts';
@@ -89,6 +90,7 @@ test(
 
     // Page 1: the link in the mail leads to the field that fixes the problem.
     const page = await openAs(browser, admin, base, fixUrl.slice(base.length));
+    const effort = await countEffort(page);
     await page.locator('#content').getByText('failing', { exact: true }).waitFor();
     await page.getByText('3 deliveries').waitFor();
     expect(await violations(page)).toEqual([]);
@@ -115,6 +117,8 @@ test(
     expect(received()).toEqual(['ada', 'bo', 'cy']);
     await openFromNavigation(page, 'Alerts');
     await page.getByText('Webhook endpoint recovered').first().waitFor();
+    // The page that the mail leads to is open when the count starts.
+    expect(effort()).toEqual({ pages: 4, filled: 1, visible: 5 });
   },
   timeLimit(120_000),
 );

@@ -26,7 +26,7 @@ export async function draftsPage(services: PageServices, context: AdvertiserCont
     t('drafts.kind'),
     t('drafts.proposedAt'),
     t('common.status'),
-    t('drafts.reason'),
+    t('drafts.comment'),
   ];
   const list = () =>
     table(

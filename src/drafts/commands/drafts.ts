@@ -91,7 +91,7 @@ async function decide(call: Call, decision: object): Promise<number> {
 
 export const approveDrafts: Run = (call) => {
   const at = textOption(call, 'at');
-  return decide(call, { action: 'approve', ...(at !== '' && { live_at: at }) });
+  return decide(call, { action: 'approve', reason: textOption(call, 'reason'), ...(at !== '' && { live_at: at }) });
 };
 
 export const refuseDrafts: Run = (call) => decide(call, { action: 'refuse', reason: textOption(call, 'reason') });

@@ -13,11 +13,12 @@ import type { Page } from '../../shell/layout.ts';
 import type { Difference } from '../apply.ts';
 import { changesTable, differencesTable, draftPreview } from '../comparison.ts';
 import { type DraftDetails, nameKey } from '../details.ts';
-import { draftNotice, kindText, reasonNotices, stateBadge, withPreview } from '../views.ts';
+import { draftNotice, kindText, reasonNotices, stateBadge, waitingText, withPreview } from '../views.ts';
 import { isRevisable } from './revise.ts';
 
 export type DraftView = DraftDetails & {
   actor: Actor;
+  nowMs: number;
   publicUrl: string;
   /** Live offer of the draft, or undefined if it does not exist or is not served. */
   offer: Offer | undefined;
@@ -35,7 +36,7 @@ export function draftPage(context: PublisherContext, view: DraftView): Page {
   const imageUrl = draft.has_picture ? `${path}/picture` : '';
   return {
     title: draft.subject || `#${draft.id}`,
-    lead: html`${kindText(draft)} ${stateBadge(draft.state)}`,
+    lead: html`${kindText(draft)} ${stateBadge(draft.state)} ${waitingText(draft, view.nowMs)}`,
     nav: 'drafts',
     trail: [{ text: t('nav.drafts'), href: context.path('/drafts') }],
     status: errors.length > 0 ? 422 : differences.length > 0 ? 409 : 200,
@@ -92,7 +93,11 @@ const conflictCard = (
           to: `${path}/approve`,
           text: t('drafts.approveAnyway'),
           kind: 'danger',
-          values: { row_etag: etagOf(view.current), live_at: view.typed?.live_at ?? '' },
+          values: {
+            row_etag: etagOf(view.current),
+            live_at: view.typed?.live_at ?? '',
+            comment: view.typed?.comment ?? '',
+          },
         })
       }`,
   )}`;
@@ -111,7 +116,9 @@ function decisionCards(context: PublisherContext, path: string, view: DraftView)
     type: 'datetime-local',
     hint: t('drafts.liveAtHint', { zone }),
   });
-  const approval = moreFields(t('drafts.later'), liveAt, { isOpen: (typed.live_at ?? '') !== '' });
+  const approval = html`
+    ${form.textarea('comment', { label: t('drafts.comment'), rows: 2, hint: t('drafts.commentHint') })}
+    ${moreFields(t('drafts.later'), liveAt, { isOpen: (typed.live_at ?? '') !== '' })}`;
   const reason = form.textarea('reason', {
     label: t('drafts.reason'),
     hint: t('drafts.reasonHint'),

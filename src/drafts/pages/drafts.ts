@@ -2,6 +2,7 @@ import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { Snapshot } from '../../catalog/types.ts';
 import { mayApprove } from '../../catalog-admin/approval.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
+import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
@@ -20,7 +21,7 @@ import { type Draft, type DraftState, draftImageFile, draftStates, drafts, getDr
 import type { DraftReader, NewDecision } from '../seen.ts';
 import { stateBadge } from '../views.ts';
 import { type DraftView, draftPage } from './draft.ts';
-import { draftList } from './list.ts';
+import { type DraftAuthor, draftList } from './list.ts';
 import { proposeAgain, revisePage } from './revise.ts';
 
 type Services = Shell & {
@@ -90,9 +91,16 @@ async function listPage({ management, listNewDecisions }: Services, context: Pub
   const requested = queryText(context, 'state');
   const state: DraftState = draftStates.find((name) => name === requested) ?? 'waiting';
   const cursor = queryText(context, 'cursor');
-  const query = { state, limit: String(rowsPerPage), ...(cursor !== '' && { cursor }) };
-  const { rows, nextCursor } = await management.list(context, drafts, query);
-  const to = context.path(path);
+  const requestedAdvertiser = queryText(context, 'advertiser_id');
+  const advertiserId = /^[1-9]\d{0,8}$/.test(requestedAdvertiser) ? requestedAdvertiser : '';
+  const isOldestFirst = queryText(context, 'order') === 'oldest';
+  const { rows, nextCursor } = await management.list(context, drafts, {
+    state,
+    limit: String(rowsPerPage),
+    sort: isOldestFirst ? 'id' : '-id',
+    ...(advertiserId !== '' && { advertiser_id: advertiserId }),
+    ...(cursor !== '' && { cursor }),
+  });
   return {
     title: t('nav.drafts'),
     lead: t('drafts.lead'),
@@ -100,14 +108,27 @@ async function listPage({ management, listNewDecisions }: Services, context: Pub
     body: html`
       ${newDecisions(context, await listNewDecisions(readerOf(context)))}
       ${draftList(context, {
-        path: to,
-        state,
+        path: context.path(path),
+        query: { state, advertiserId, isOldestFirst },
         rows: rows as Draft[],
+        advertisers: await management.read(context, listAuthors),
+        nextCursor,
+        isFirstPage: cursor === '',
         decides: mayApprove(management.actorOf(context)),
-        previous: cursor === '' ? null : `${to}?state=${state}`,
-        next: nextCursor === null ? null : `${to}?${new URLSearchParams({ state, cursor: nextCursor })}`,
+        nowMs: management.now(),
       })}`,
   };
+}
+
+/** Returns the advertisers that have proposed drafts, by name. */
+async function listAuthors({ executor, publisherId }: Work): Promise<DraftAuthor[]> {
+  const { rows } = await executor.query<DraftAuthor>(
+    `select id, name from advertisers a
+    where publisher_id = $1 and exists (select from drafts d where d.publisher_id = $1 and d.advertiser_id = a.id)
+    order by name, id limit 1000`,
+    [publisherId],
+  );
+  return rows;
 }
 
 /** Renders links to the user's own drafts that were decided. */
@@ -130,7 +151,7 @@ const read = ({ management, kinds, catalog, publicUrl }: Services, context: Publ
   management.read(context, async (work) => {
     const details = await readDetails(kinds, work, keyIn(context));
     const offer = catalog.current().offers.get(offerIdOf(details.draft) ?? 0);
-    return { ...details, offer, publicUrl, actor: work.actor };
+    return { ...details, offer, publicUrl, actor: work.actor, nowMs: work.nowMs };
   });
 
 const decided = (context: PublisherContext, done: string): PageResult => ({
@@ -145,7 +166,11 @@ async function approveOne(services: Services, context: PublisherContext, fields:
   const rowEtag = fields.text('row_etag') || undefined;
   try {
     const draft = await management.write(context, (work) =>
-      approve(kinds, work, keyIn(context), { liveAt, ...(rowEtag !== undefined && { rowEtag }) }),
+      approve(kinds, work, keyIn(context), {
+        reason: fields.text('comment'),
+        liveAt,
+        ...(rowEtag !== undefined && { rowEtag }),
+      }),
     );
     return decided(context, t(draft.state === 'live' ? 'drafts.liveDone' : 'drafts.scheduledDone'));
   } catch (err) {
@@ -160,12 +185,17 @@ async function shownAgain(
   fields: Fields,
   err: unknown,
 ): Promise<PageResult> {
-  const typed = { live_at: fields.text('live_at'), reason: fields.text('reason') };
+  const typed = { live_at: fields.text('live_at'), comment: fields.text('comment'), reason: fields.text('reason') };
   if (err instanceof DraftConflict)
     return draftPage(context, { ...(await read(services, context)), differences: err.differences, typed });
   if (err instanceof AppError && err.status === 403)
     return { to: context.path(`${path}/${keyIn(context)}`), failed: t('drafts.notYours') };
-  const errors = fieldErrorsOf(err);
+  // The form of an approval calls the reason a comment.
+  const isApproval = context.request.url.endsWith('/approve');
+  const errors = fieldErrorsOf(err).map(({ path: at, message }) => ({
+    path: isApproval && at === '/reason' ? '/comment' : at,
+    message,
+  }));
   if (err instanceof AppError && err.code === 'conflict')
     return { to: context.path(`${path}/${keyIn(context)}`), failed: t('drafts.decidedAlready') };
   return draftPage(context, { ...(await read(services, context)), errors, typed });

@@ -1157,6 +1157,8 @@ export const de: Messages = {
       '{proposed} vor.',
     draftState: 'Der Entwurf hat bereits den Status {state}.',
     draftStateBy: 'Der Entwurf hat bereits den Status {state} (durch {by}).',
+    savedReportTaken:
+      'Es gibt schon einen Bericht mit diesem Namen, oder es sind bereits {max, number} Berichte gespeichert.',
     draftRevised: 'Der Entwurf wurde bereits durch Entwurf {id} ersetzt.',
     draftOfOtherRow: 'Der ersetzte Entwurf betrifft eine andere Zeile oder Ressource.',
     draftImageGone: 'Das Bild des Entwurfs ist nicht mehr gespeichert. Schlagen Sie es erneut vor.',
@@ -2220,6 +2222,35 @@ export const de: Messages = {
     failing: 'mehrere Tage fehlerhaft',
     gone: 'mit Status 410 (Gone) geantwortet',
   },
+  targetingSentence: {
+    whole: 'Wird {who, select, all {allen Nutzern} other {Nutzern}}{included} gezeigt{further}.',
+    include:
+      '{key, select, audiences {der Zielgruppe {values}} countries {{values}} regions {in der Region {values}} cities ' +
+      '{in {values}} postal_codes {mit der Postleitzahl {values}} devices {auf {values}} platforms {auf der Plattform ' +
+      '{values}} languages {mit der Sprache {values}} placements {am Anzeigenplatz {values}} other {mit {values}}}',
+    exclude:
+      '{key, select, audiences {nicht der Zielgruppe {values}} countries {nicht {values}} regions {nicht in der Region ' +
+      '{values}} cities {nicht in {values}} postal_codes {nicht mit der Postleitzahl {values}} devices {nicht auf ' +
+      '{values}} platforms {nicht auf der Plattform {values}} languages {nicht mit der Sprache {values}} placements ' +
+      '{nicht am Anzeigenplatz {values}} other {nicht mit {values}}}',
+    country:
+      '{code, select, CH {in der Schweiz} US {in den USA} GB {im Vereinigten Königreich} NL {in den Niederlanden} TR ' +
+      '{in der Türkei} UA {in der Ukraine} SK {in der Slowakei} MN {in der Mongolei} AE {in den Vereinigten ' +
+      'Arabischen Emiraten} PH {auf den Philippinen} MV {auf den Malediven} BS {auf den Bahamas} IQ {im Irak} IR {im ' +
+      'Iran} LB {im Libanon} YE {im Jemen} SD {im Sudan} TD {im Tschad} VA {im Vatikan} DO {in der Dominikanischen ' +
+      'Republik} CF {in der Zentralafrikanischen Republik} other {in {name}}}',
+    device:
+      '{device, select, desktop {Desktop-Computern} mobile {Mobilgeräten} tablet {Tablets} tv {Fernsehern} other ' +
+      '{{name}}}',
+    hours:
+      '{days, select, weekdays {montags bis freitags} weekend {am Wochenende} all {täglich} other {{names}}}{time, ' +
+      'select, all {} other { {from}–{to} Uhr}}',
+    manyHours: 'in {count} Zeitfenstern pro Woche',
+    condition: 'wenn gilt: {text}',
+    conditions: 'abhängig von {keys}',
+    further: '{values} oder {count} weiteren',
+    knownOnly: 'nur wenn der Nutzer bekannt ist',
+  },
   drafts: {
     about: 'Zu diesem Entwurf',
     after: 'Nachher',
@@ -2230,6 +2261,15 @@ export const de: Messages = {
     before: 'Vorher',
     changedMeanwhile:
       'Dieses Element wurde seit dem Vorschlag geändert. Vergleichen Sie die Werte, bevor Sie den Entwurf freigeben.',
+    approvedWith: 'Freigegeben mit diesem Kommentar:',
+    comment: 'Kommentar',
+    commentHint: 'Optional. Wer den Entwurf vorgeschlagen hat, sieht diesen Kommentar.',
+    newestFirst: 'Neueste zuerst',
+    oldestFirst: 'Älteste zuerst',
+    order: 'Reihenfolge',
+    waitingFor:
+      'seit {unit, select, minute {{count, plural, one {# Minute} other {# Minuten}}} hour {{count, plural, one ' +
+      '{# Stunde} other {# Stunden}}} other {{count, plural, one {# Tag} other {# Tagen}}}}',
     changes: 'Änderungen',
     creative: 'Bild',
     decidedAlready: 'Über diesen Entwurf wurde bereits entschieden. Laden Sie die Seite neu.',
@@ -3228,8 +3268,9 @@ export const de: Messages = {
       '{publisher}: {state, select, refused {Entwurf abgelehnt} undone {Freigabe zurückgenommen} other {Entwurf ' +
       'freigegeben}}: {subject}',
     draftDecidedText:
-      '{state, select, live {„{subject}“ wurde freigegeben und ist live.} scheduled {„{subject}“ wurde freigegeben ' +
-      'und geht am {time} live.} undone {Die Freigabe von „{subject}“ wurde zurückgenommen. Die vorherige Fassung ' +
+      '{state, select, live {„{subject}“ wurde freigegeben und ist live.{comment, select, yes {\n\nKommentar:\n' +
+      '{reason}} other {}}} scheduled {„{subject}“ wurde freigegeben und geht am {time} live.{comment, select, yes ' +
+      '{\n\nKommentar:\n{reason}} other {}}} undone {Die Freigabe von „{subject}“ wurde zurückgenommen. Die vorherige Fassung ' +
       'ist wieder live.} other {„{subject}“ wurde mit dieser Begründung abgelehnt:\n\n{reason}\n\nSie können den ' +
       'Entwurf bearbeiten und erneut vorschlagen.}}\n\nEntwurf ansehen:\n{page}\n',
     reset: 'Neues Passwort für Perkwire festlegen',
@@ -3431,6 +3472,7 @@ export const de: Messages = {
     why: 'warum nicht gezeigt, erklären, Ausschlussgrund, keine Angebote',
   },
   nouns: {
+    report: '{count, plural, one {Bericht} other {Berichte}}',
     experiment: '{count, plural, one {Experiment} other {Experimente}}',
     portal_link: '{count, plural, one {Portallink} other {Portallinks}}',
     audience: '{count, plural, one {Zielgruppe} other {Zielgruppen}}',

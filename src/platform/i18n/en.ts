@@ -1045,6 +1045,7 @@ export const en = {
     draftDiffers: 'The value was {before} at the time of the proposal and is now {now}. The draft proposes {proposed}.',
     draftState: 'The draft is already {state}.',
     draftStateBy: 'The draft is already {state} by {by}.',
+    savedReportTaken: 'A report with this name exists, or there are already {max, number} saved reports.',
     draftRevised: 'The draft has already been replaced by draft {id}.',
     draftOfOtherRow: 'The revised draft is for another row or resource.',
     draftImageGone: 'The draft’s image is no longer stored. Propose the draft again with an image.',
@@ -2048,6 +2049,31 @@ export const en = {
     gone: 'responded with status 410 (Gone)',
   },
   /** Texts for end users. They are complete in every language. */
+  targetingSentence: {
+    whole: 'Shown to {who, select, all {all users} other {users}}{included}{further}.',
+    include:
+      '{key, select, audiences {in the audience {values}} countries {in {values}} regions {in the region {values}} ' +
+      'cities {in {values}} postal_codes {with the postal code {values}} devices {on {values}} platforms {on the ' +
+      'platform {values}} languages {who use {values}} placements {at the placement {values}} other {with {values}}}',
+    exclude:
+      '{key, select, audiences {not to the audience {values}} countries {not in {values}} regions {not in the region ' +
+      '{values}} cities {not in {values}} postal_codes {not with the postal code {values}} devices {not on {values}} ' +
+      'platforms {not on the platform {values}} languages {not to users of {values}} placements {not at the placement ' +
+      '{values}} other {not with {values}}}',
+    country:
+      '{code, select, US {the United States} GB {the United Kingdom} AE {the United Arab Emirates} NL {the ' +
+      'Netherlands} PH {the Philippines} BS {the Bahamas} MV {the Maldives} GM {the Gambia} DO {the Dominican ' +
+      'Republic} CF {the Central African Republic} other {{name}}}',
+    device: '{device, select, desktop {desktop} mobile {mobile} tablet {tablet} tv {TV} other {{name}}}',
+    hours:
+      '{days, select, weekdays {on weekdays} weekend {at weekends} all {every day} other {on {names}}}{time, select, ' +
+      'all {} other { {from}–{to}}}',
+    manyHours: 'in {count} time windows per week',
+    condition: 'if {text}',
+    conditions: 'depending on {keys}',
+    further: '{values} or {count} others',
+    knownOnly: 'only if the user is known',
+  },
   drafts: {
     about: 'About this draft',
     after: 'After',
@@ -2058,6 +2084,15 @@ export const en = {
     before: 'Before',
     changedMeanwhile:
       'This item has changed since the draft was proposed. Compare the values before you approve the draft.',
+    approvedWith: 'Approved with this comment:',
+    comment: 'Comment',
+    commentHint: 'Optional. The author of the draft sees this comment.',
+    newestFirst: 'Newest first',
+    oldestFirst: 'Oldest first',
+    order: 'Order',
+    waitingFor:
+      'for {unit, select, minute {{count, plural, one {# minute} other {# minutes}}} hour {{count, plural, one {# hour} ' +
+      'other {# hours}}} other {{count, plural, one {# day} other {# days}}}}',
     changes: 'Changes',
     creative: 'Image',
     decidedAlready: 'Someone else has already decided on this draft. Reload the page.',
@@ -2987,8 +3022,9 @@ export const en = {
       '{publisher}: {state, select, refused {Draft rejected} undone {Approval undone} other {Draft approved}}: ' +
       '{subject}',
     draftDecidedText:
-      '{state, select, live {“{subject}” was approved and is live.} scheduled {“{subject}” was approved. It goes ' +
-      'live on {time}.} undone {The approval of “{subject}” was undone. The previous version is live again.} other ' +
+      '{state, select, live {“{subject}” was approved and is live.{comment, select, yes {\n\nComment:\n{reason}} ' +
+      'other {}}} scheduled {“{subject}” was approved. It goes live on {time}.{comment, select, yes ' +
+      '{\n\nComment:\n{reason}} other {}}} undone {The approval of “{subject}” was undone. The previous version is live again.} other ' +
       '{“{subject}” was rejected for this reason:\n\n{reason}\n\nYou can edit the draft and propose it ' +
       'again.}}\n\nView the draft:\n{page}\n',
     reset: 'Set a new Perkwire password',
@@ -3181,6 +3217,7 @@ export const en = {
     why: 'why not shown, explain, eligibility, no offers',
   },
   nouns: {
+    report: '{count, plural, one {report} other {reports}}',
     experiment: '{count, plural, one {experiment} other {experiments}}',
     portal_link: '{count, plural, one {portal link} other {portal links}}',
     audience: '{count, plural, one {audience} other {audiences}}',

@@ -6,24 +6,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../../src/accounts/access.ts';
 import { kindTexts } from '../../../src/privacy/pages/desk.ts';
 import { runCommand } from '../../command-line/support.ts';
-import { openAs, postForm, signInAs, type TestUser } from '../../dashboard/support.ts';
+import { postForm, signInAs, type TestUser } from '../../dashboard/support.ts';
 import { type DemoServer, startDemoServer } from '../../demo/support.ts';
-import { violations } from '../../support/axe.ts';
-import { closeContexts, openBrowser } from '../../support/browser.ts';
 import { timeLimit } from '../../support/time-limit.ts';
 
 let demo: DemoServer;
-let browser: Awaited<ReturnType<typeof openBrowser>>;
 let base = '';
 beforeAll(async () => {
   demo = await startDemoServer('erasure');
-  browser = await openBrowser();
   base = `/dashboard/p/${demo.t.publisher.id}/settings/privacy`;
 });
-afterAll(async () => {
-  await closeContexts(browser);
-  await demo?.close();
-});
+afterAll(() => demo?.close());
 
 async function show(user: string): Promise<void> {
   const url = `/native/v4/offers.json?api_key=${demo.t.publisher.key}`;
@@ -42,58 +35,6 @@ const logged = async (): Promise<{ resource: string; actor_kind: string; changes
     )
   ).rows;
 
-test.each([
-  ['en-GB', 'Privacy requests', 'Find person', 'Erase', 'Sessions', 'Done', 'Personal data is removed'],
-  [
-    'de-DE',
-    'Datenschutzanfragen',
-    'Person suchen',
-    'Löschen',
-    'Sitzungen',
-    'Erledigt',
-    'Personenbezogene Daten werden entfernt',
-  ],
-])('in %s, an admin finds a person, exports the stored data and erases it', async (locale, ...words) => {
-  const [title = '', find = '', erase = '', sessions = '', done = '', cleared = ''] = words;
-  const person = `person of ${locale}`;
-  await show(person);
-  const page = await openAs(browser, await signInAs(demo.t, 'admin'), demo.url, base, { locale });
-  const requestedUrls: string[] = [];
-  page.on('request', (request) => requestedUrls.push(request.url()));
-  await page.getByRole('heading', { level: 1, name: title }).waitFor();
-  await page.locator('[name=identifier]').first().fill(person);
-  await page.getByRole('button', { name: find, exact: true }).click();
-  await page.getByRole('row', { name: `${sessions} 1 ${cleared}` }).waitFor();
-  expect(await violations(page)).toEqual([]);
-
-  const download = page.waitForEvent('download');
-  await page.getByRole('button', { name: /JSON/ }).click();
-  const parts: Buffer[] = [];
-  for await (const part of await (await download).createReadStream()) parts.push(part as Buffer);
-  expect(JSON.parse(String(Buffer.concat(parts)))).toMatchObject({ sessions: [{ pub_user_id: person }] });
-
-  await page.getByRole('button', { name: erase, exact: true }).first().click();
-  await page.getByRole('dialog').getByRole('button', { name: erase, exact: true }).click();
-  await page.getByRole('status').first().waitFor();
-  await expect.poll(() => sessionsOf(person)).toBe(0);
-  expect(requestedUrls.join('\n')).not.toMatch(/person/);
-  expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(person);
-  const reload = async () => {
-    await demo.t.pool.query("update erasures set swept_at = swept_at - interval '1 min', due_at = now()");
-    await page.reload();
-    return page.getByRole('row').filter({ hasText: done }).count();
-  };
-  await expect.poll(reload, { interval: 300 }).toBeGreaterThan(0);
-  // The count after the erasure has the same name as before it.
-  await page.getByRole('row').filter({ hasText: done }).getByText(`${sessions}: 1`).first().waitFor();
-  const entries = (await logged()).slice(0, 2);
-  expect(entries.map(({ resource, actor_kind: kind }) => [resource, kind])).toEqual([
-    ['erasures', 'user'],
-    ['exports', 'user'],
-  ]);
-  expect(JSON.stringify(entries)).not.toContain(person);
-});
-
 const post = (user: TestUser, path: string, fields: Record<string, string>) =>
   postForm(
     demo.t,
@@ -101,6 +42,21 @@ const post = (user: TestUser, path: string, fields: Record<string, string>) =>
     { _csrf: csrfTokenOf(user.cookie.split('=')[1] ?? ''), ...fields },
     { cookie: user.cookie, origin: demo.url },
   );
+
+test.each([
+  ['en', 'Sessions', 'Personal data is removed', 'Erase'],
+  ['de', 'Sitzungen', 'Personenbezogene Daten werden entfernt', 'Löschen'],
+])('in %s, an admin sees what is stored about a person and what an erasure does to it', async (language, ...words) => {
+  await show(`person of ${language}`);
+  const { cookie } = await signInAs(demo.t, 'admin');
+  const fields = {
+    _csrf: csrfTokenOf(cookie.split('=')[1] ?? ''),
+    identifier: `person of ${language}`,
+    named_by: 'pub_user_id',
+  };
+  const { body } = await postForm(demo.t, base, fields, { cookie, origin: demo.url, 'accept-language': language });
+  for (const word of words) expect(body).toContain(word);
+});
 
 test('only an admin can see and use the privacy desk', async () => {
   await show('someone');

@@ -1,4 +1,5 @@
 import { cardsOf, type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
+import { type CampaignRules, checkRules } from '../../../catalog/rules.ts';
 import type { Campaign, Publisher } from '../../../catalog/types.ts';
 import { warningsBeside, withAdditions } from '../../../management/additions.ts';
 import { type BulkAction, pauseActions } from '../../../management/crud-definition.ts';
@@ -42,6 +43,7 @@ import { offersNotice, rulesJson, stateTiles } from './overview.ts';
 import { isRuleSection, readRules, ruleErrors, rulesToForm } from './rules-form.ts';
 import { storedField } from './rules-part.ts';
 import { campaignSections, editors } from './sections.ts';
+import { targetingSentence } from './targeting-sentence.ts';
 
 /** Registers the campaign pages: landing page, payout and targeting. */
 export function campaignPages(app: App, services: PageServices): void {
@@ -106,7 +108,10 @@ export function campaignPages(app: App, services: PageServices): void {
     },
     overview: async (context, view) => {
       const row = await deliveredIn(services, context, view);
-      return html`${exhaustedNotice(row)}${await stateTiles(services, context, row)}`;
+      return html`
+        ${exhaustedNotice(row)}
+        <p class="lead">${targetingSentence(rulesOf(view))}</p>
+        ${await stateTiles(services, context, row)}`;
     },
     below: async (context, view) =>
       view.deleted_at === null
@@ -138,6 +143,7 @@ const deliveredIn = async (
   (await management.read(context, (work) => withAdditions(additions, campaigns, work, [view])))[0] ?? view;
 
 const nameOf = (row: View): string => String(row.name);
+const rulesOf = ({ rules }: View): CampaignRules => rules as CampaignRules;
 
 /**
  * Returns the level at which the kill switch stops a campaign according to the snapshot, or null if it is not stopped.
@@ -150,7 +156,9 @@ function registerReach(pages: Pages<PublisherContext>, reach: PageServices['exte
   pages.post(reachPath, editors, async (context, fields) => {
     const section = queryText(context, sectionParameter);
     const rules = readRules(fields, context.publisher.timeZone, isRuleSection(section) ? section : undefined);
-    return { fragment: await reach.ofTyped(context, { rules, is_loyalty: queryText(context, 'loyalty') === 'yes' }) };
+    const estimate = await reach.ofTyped(context, { rules, is_loyalty: queryText(context, 'loyalty') === 'yes' });
+    const isValid = checkRules(rules).length === 0;
+    return { fragment: html`${isValid && html`<p>${targetingSentence(rules as CampaignRules)}</p>`}${estimate}` };
   });
 }
 
@@ -252,7 +260,7 @@ const campaignColumns = (): Column[] => [
 const campaignCells = ({ path }: PublisherContext, row: View) => [
   html`
     ${strongLink(path(`/campaigns/${row.id}`), String(row.name))}<br>
-    <span class="hint">${t('crud.id', { id: Number(row.id) })}</span>`,
+    <span class="hint">${t('crud.id', { id: Number(row.id) })} · ${targetingSentence(rulesOf(row))}</span>`,
   String(row.category || '–'),
   html`<span translate="no">${payoutText(row)}</span>`,
   Number(row.priority),

@@ -15,7 +15,7 @@ import { rowList } from '../../../shell/row-list.ts';
 import { fieldPart, type RulesPart } from './rules-part.ts';
 
 /** Time window on certain days. `from` and `to` are `HH:MM`; `days` are 1 (Monday) to 7 (Sunday). */
-type HourWindow = { days: number[]; from: string; to: string };
+export type HourWindow = { days: number[]; from: string; to: string };
 
 const grid = 'rules.schedule.grid';
 const exact = 'rules.schedule.exact';
@@ -158,12 +158,15 @@ export const scheduleFields = (form: FormBuilder, timeZone: string): Html => htm
   ${timeZoneList()}`;
 
 /** Describes a time window, such as `Mon–Fri 08:00–22:00`. */
-export function windowText({ days: on, from, to }: HourWindow): string {
+export const windowText = ({ days: on, from, to }: HourWindow): string => `${daysText(on)} ${from}–${to}`;
+
+/** Describes days of the week, such as `Mon–Fri`. */
+export function daysText(on: readonly number[]): string {
   const sorted = [...new Set(on)].sort();
   const [first = 1, last = 1] = [sorted[0], sorted.at(-1)];
   const isRun = sorted.length > 2 && last - first === sorted.length - 1;
   const names = (isRun ? [first, last] : sorted).map((day) => dayName(day, 'short'));
-  return `${names.join(isRun ? '–' : ', ')} ${from}–${to}`;
+  return names.join(isRun ? '–' : ', ');
 }
 
 const windowFields = (form: FormBuilder, prefix: string, of: string): Html => html`

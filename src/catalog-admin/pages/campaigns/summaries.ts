@@ -1,4 +1,4 @@
-import { type Comparison, comparisonsIn } from '../../../catalog/conditions.ts';
+import { comparisonsIn } from '../../../catalog/conditions.ts';
 import { splitKind } from '../../../catalog/event-kinds.ts';
 import type { PublisherContext } from '../../../catalog/pages.ts';
 import type { CampaignGoal, CampaignRules, TargetingKey, TotalCap } from '../../../catalog/rules.ts';
@@ -16,6 +16,7 @@ import { stoppedBadge } from '../stop.ts';
 import { frequencyText } from './caps-form.ts';
 import { windowText } from './schedule-form.ts';
 import { targetedKeys } from './targeting-form.ts';
+import { comparisonText } from './targeting-sentence.ts';
 
 /** Summaries of the sections of a campaign: only values that differ from the defaults, or a text if none does. */
 
@@ -143,13 +144,6 @@ export function usersSummary(_context: PublisherContext, view: View): Html {
     t('campaigns.allUsers'),
   );
 }
-
-const comparisonText = (comparison: Comparison): string =>
-  [
-    comparison.key,
-    t(`campaigns.op_${comparison.op}`),
-    ...('value' in comparison ? [[comparison.value].flat().join(', ')] : []),
-  ].join(' ');
 
 export function prioritySummary(_context: PublisherContext, view: View): Html {
   const { exclusion_groups: groups = [], force_priority: isForced } = rulesOf(view);

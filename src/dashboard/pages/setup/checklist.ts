@@ -24,7 +24,7 @@ const catalogueSteps: readonly Step[] = [
 
 const callSteps: readonly Step[] = [
   { key: 'key', path: '/settings/keys', to: 'nav.keys' },
-  { key: 'theme', path: '/settings/themes', to: 'nav.themes' },
+  { key: 'theme', path: '/settings/themes/new', to: 'nav.themes' },
   { key: 'fetch', path: '/integration', to: 'nav.integration' },
   { key: 'impression', path: '/integration', to: 'nav.integration' },
   { key: 'perks', path: '/settings', to: 'nav.settings' },

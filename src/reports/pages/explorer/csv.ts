@@ -30,23 +30,24 @@ function byCurrency(row: AnswerRow, reportCurrency: string | null): CsvRow[] {
   }));
 }
 
-type CsvOptions = {
+type TableOptions = {
   names: Names;
   /** Currency of the whole report, or null if it has several. */
   currency: string | null;
-  /** Whether the file begins with a byte order mark, so that Excel reads it as UTF-8. */
-  bom?: boolean;
 };
 
+/** All rows of a report. Each line has a cell for each heading. */
+type ReportTable = { headings: string[]; lines: (string | number)[][] };
+
 /**
- * Writes all rows as CSV (RFC 4180), with names next to IDs, and each metric next to its value in the comparison
- * period. Rates are percentages, as on the page.
+ * Returns all rows of a report, with names next to IDs, and each metric next to its value in the comparison period.
+ * Rates are percentages, as on the page.
  */
-export function toReportCsv(
+export function reportTable(
   state: ExplorerState,
   { rows, periods }: ReportAnswer,
-  { names, currency, bom = false }: CsvOptions,
-): string {
+  { names, currency }: TableOptions,
+): ReportTable {
   const hasMoney = state.metrics.some((name) => metricOf(name).kind === 'money');
   const columns = [
     ...groupColumns(state, periods.interval, names),
@@ -56,8 +57,19 @@ export function toReportCsv(
   const written = rows.flatMap((row) =>
     hasMoney ? byCurrency(row, currency) : [{ ...row, currency: '', isFurther: false }],
   );
-  const lines = [columns.map(({ heading }) => heading), ...written.map((row) => columns.map(({ of }) => of(row)))];
-  return `${bom ? byteOrderMark : ''}${lines.map(csvLine).join('')}`;
+  return {
+    headings: columns.map(({ heading }) => heading),
+    lines: written.map((row) => columns.map(({ of }) => of(row))),
+  };
+}
+
+/**
+ * Writes a report as CSV (RFC 4180).
+ * @param bom whether the file begins with a byte order mark, so that Excel reads it as UTF-8
+ */
+export function toReportCsv(state: ExplorerState, answer: ReportAnswer, options: TableOptions, bom = false): string {
+  const { headings, lines } = reportTable(state, answer, options);
+  return `${bom ? byteOrderMark : ''}${[headings, ...lines].map(csvLine).join('')}`;
 }
 
 const groupColumns = (state: ExplorerState, interval: string, names: Names): Column[] => [

@@ -90,7 +90,7 @@ async function explorerCsv(scope: Scope, context: PublisherContext): Promise<Pag
   const { from, to } = answer.periods.days;
   const bom = queryText(context, 'bom') === 'true';
   const currency = currencyOfAnswer(answer, scope.deps.catalog.current(), context.publisher.id);
-  const text = toReportCsv(question.state, answer, { names: question.names, currency, bom });
+  const text = toReportCsv(question.state, answer, { names: question.names, currency }, bom);
   return { download: text, type: 'text/csv; charset=utf-8', name: `report-${from}-${to}.csv` };
 }
 

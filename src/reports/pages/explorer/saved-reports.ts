@@ -6,7 +6,7 @@ export type SavedReport = { id: number; userId: number | null; name: string; que
 export const maxNameLength = 80;
 export const maxQueryLength = 8000;
 /** Maximum number of saved reports per publisher. */
-const maxReports = 100;
+export const maxReports = 100;
 
 export async function listSavedReports(executor: Executor, publisherId: number): Promise<SavedReport[]> {
   const { rows } = await executor.query<{ id: number; user_id: number | null; name: string; query: string }>({
@@ -17,7 +17,7 @@ export async function listSavedReports(executor: Executor, publisherId: number):
   return rows.map(({ user_id: userId, ...row }) => ({ userId, ...row }));
 }
 
-type NewReport = { publisherId: number; userId: number; name: string; query: string; mayReplaceAll: boolean };
+type NewReport = { publisherId: number; userId: number | null; name: string; query: string; mayReplaceAll: boolean };
 
 /**
  * Saves a report. If a report with the same name exists, it is replaced, provided that it belongs to the user or

@@ -1,18 +1,19 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { drawStripes } from '../../catalog/images/image-fixtures.ts';
-import { openAs, signInAs } from '../../dashboard/support.ts';
-import { violations } from '../../support/axe.ts';
-import { closeContexts, openBrowser } from '../../support/browser.ts';
-import { startTestJobs } from '../../support/jobs.ts';
-import { type MailServer, startMailServer } from '../../support/mail-server.ts';
-import { openFromNavigation } from '../../support/main-navigation.ts';
-import { freePort } from '../../support/server-process.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { timeLimit } from '../../support/time-limit.ts';
-import { fetchOffers } from '../../tracking/journey.ts';
-import { until } from '../../webhooks/dispatcher/support.ts';
-import { advertisersOf, pathOf, type TestAdvertiser } from '../support.ts';
+import { advertisersOf, pathOf, type TestAdvertiser } from '../advertisers/support.ts';
+import { drawStripes } from '../catalog/images/image-fixtures.ts';
+import { openAs, signInAs } from '../dashboard/support.ts';
+import { violations } from '../support/axe.ts';
+import { closeContexts, openBrowser } from '../support/browser.ts';
+import { countEffort } from '../support/effort.ts';
+import { startTestJobs } from '../support/jobs.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { openFromNavigation } from '../support/main-navigation.ts';
+import { freePort } from '../support/server-process.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
+import { fetchOffers } from '../tracking/journey.ts';
+import { until } from '../webhooks/dispatcher/support.ts';
 
 let t: TestApp;
 let server: MailServer;
@@ -59,6 +60,7 @@ test(
 
     // The advertiser proposes an offer. The preview shows it while it is written.
     const theirs = await openAs(browser, user, base, pathOf(advertiser, `/campaigns/${advertiser.campaign}`));
+    const effortOfAdvertiser = await countEffort(theirs);
     await theirs.getByRole('link', { name: 'Propose offer' }).click();
     await theirs.getByLabel('Headline', { exact: true }).fill('Two months free');
     await theirs.getByLabel('Description', { exact: true }).fill('Listen without ads.');
@@ -77,6 +79,7 @@ test(
     await until(() => mailsTo(admin.email).length, 1);
     expect(mailsTo(admin.email)[0]).toContain('Two months free');
     const ours = await openAs(browser, admin, base, `/dashboard/p/${t.publisher.id}/overview`);
+    const effortOfAdmin = await countEffort(ours);
     await ours.locator('nav a', { hasText: /^\s*Drafts\s+1/ }).waitFor({ state: 'attached' });
     await openFromNavigation(ours, 'Drafts');
     await ours.getByRole('link', { name: 'Two months free' }).click();
@@ -120,6 +123,10 @@ test(
     expect(offer?.title).toBe('One month free');
     const image = await fetch(offer?.creatives[0]?.url ?? '');
     expect([image.status, offer?.creatives[0]?.width]).toEqual([200, 60]);
+    expect([effortOfAdvertiser(), effortOfAdmin()]).toEqual([
+      { pages: 7, filled: 4, visible: 30 },
+      { pages: 5, filled: 1, visible: 2 },
+    ]);
   },
   timeLimit(120_000),
 );
