@@ -1936,6 +1936,19 @@ export const de: Messages = {
       'Ein Angebot wird am Anzeigenplatz nur gezeigt, wenn sein erwarteter Erlös je 1.000 Impressions diesen Betrag ' +
       'erreicht, in der Währung seiner Kampagne.',
   },
+  couponCodes: {
+    deleted:
+      'Codes gelöschter Nutzer und Codes, deren Aufbewahrungsfrist abgelaufen ist, stehen nicht in der Liste. In den ' +
+      'Zahlen oben sind sie noch enthalten.',
+    givenAt: 'Vergeben',
+    heldAt: 'Reserviert',
+    isHeld: 'Reserviert',
+    lead: 'Jede Zeit öffnet die Sitzung, in der der Nutzer den Code bekommen hat. Angebot:',
+    none: 'Keine Codes',
+    noneText: 'Codes erscheinen hier, sobald Nutzer sie bekommen und der Werbetreibende ihre Einlösung meldet.',
+    title: 'Vergebene Codes',
+    until: 'bis',
+  },
   couponPools: {
     all: 'Alle',
     chooseOffer: 'Angebot wählen',

@@ -1771,6 +1771,19 @@ export const en = {
       'An offer is shown at the placement only if its expected revenue per 1,000 impressions reaches this amount, in ' +
       'the currency of its campaign.',
   },
+  couponCodes: {
+    deleted:
+      'Codes of erased users are not listed. Neither are codes whose retention period has ended. The numbers above ' +
+      'still include them.',
+    givenAt: 'Assigned',
+    heldAt: 'Reserved',
+    isHeld: 'Reserved',
+    lead: 'Each time opens the session in which the user received the code. Offer:',
+    none: 'No codes here',
+    noneText: 'Codes appear here as soon as users receive them and the advertiser reports what became of them.',
+    title: 'Assigned codes',
+    until: 'until',
+  },
   couponPools: {
     all: 'All',
     chooseOffer: 'Choose an offer',
