@@ -13,7 +13,7 @@ import { foldDigests } from './digest-job.ts';
 import { createCodeDigests, createCouponIssuer } from './issuer.ts';
 import { couponCard, type Refused } from './pages/coupon-card.ts';
 import { couponPages } from './pages/coupon-pages.ts';
-import { poolsPath } from './pages/pool-list.ts';
+import { poolsPath } from './pages/paths.ts';
 import { findPool, markStock } from './pools.ts';
 import { redemptionRoutes } from './redemption-routes.ts';
 import { couponListRoutes, couponRoutes } from './routes.ts';

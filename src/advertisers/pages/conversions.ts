@@ -1,14 +1,29 @@
+import { isDay } from '../../platform/http/day-range.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { fromMicros } from '../../platform/money.ts';
-import { badge, card, codeBlock, descriptionList, emptyState, notice, pager, table } from '../../shell/components.ts';
+import {
+  badge,
+  card,
+  codeBlock,
+  descriptionList,
+  emptyState,
+  noMatches,
+  notice,
+  pager,
+  table,
+} from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { moment, perLocale } from '../../shell/format.ts';
-import { createForm } from '../../shell/forms.ts';
+import { createForm, filterSelect } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
-import { type AdvertiserConversion, conversionsOfAdvertiser } from '../../tracking/conversions-of-advertiser.ts';
-import { readCampaigns } from '../scope.ts';
+import {
+  type AdvertiserConversion,
+  type ConversionFilter,
+  conversionsOfAdvertiser,
+} from '../../tracking/conversions-of-advertiser.ts';
+import { type ReportScope, readReportScope } from '../report.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 const rowsPerPage = 50;
@@ -17,6 +32,45 @@ const listedMs = 90 * dayMs;
 
 const amount = perLocale((locale, currency) => new Intl.NumberFormat(locale, { style: 'currency', currency }));
 
+/** Returns the URL of the list of conversions that match a filter. */
+export function conversionsUrl({ path }: AdvertiserContext, filter: Partial<ConversionFilter>, before?: Date): string {
+  const { campaignId, publisherId, from, to } = filter;
+  const values = { campaign: campaignId, publisher: publisherId, from, to, before: before?.toISOString() };
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value) query.set(name, String(value));
+  return `${path('/conversions')}${query.size === 0 ? '' : `?${query}`}`;
+}
+
+function filterIn(context: AdvertiserContext): ConversionFilter {
+  const idIn = (name: string): number | null => {
+    const text = queryText(context, name);
+    return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : null;
+  };
+  const dayIn = (name: string): string | null => (isDay(queryText(context, name)) ? queryText(context, name) : null);
+  return { campaignId: idIn('campaign'), publisherId: idIn('publisher'), from: dayIn('from'), to: dayIn('to') };
+}
+
+function filterForm({ path }: AdvertiserContext, filter: ConversionFilter, scope: ReportScope): Html {
+  const form = createForm({ from: filter.from ?? '', to: filter.to ?? '' });
+  const select = (name: string, label: string, names: Iterable<[number, string]>, selected: number | null): Html =>
+    filterSelect(
+      name,
+      label,
+      [...names].map(([id, text]) => ({ value: String(id), text })),
+      String(selected ?? ''),
+    );
+  const campaigns = [...scope.campaigns].map(([id, { name }]): [number, string] => [id, name]);
+  const { publishers } = scope;
+  return html`
+    <form class="filters" method="get" action="${path('/conversions')}">
+      ${select('campaign', t('dimensions.campaign'), campaigns, filter.campaignId)}
+      ${publishers.size > 1 && select('publisher', t('layout.publisher'), publishers, filter.publisherId)}
+      ${form.input('from', { label: t('advertiser.from'), type: 'date' })}
+      ${form.input('to', { label: t('advertiser.until'), type: 'date' })}
+      <button class="button">${t('common.apply')}</button>
+    </form>`;
+}
+
 /** Renders the reported conversions, each with its billed amount or the reason why it was not billed. */
 export async function conversionsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, catalog } = services;
@@ -24,18 +78,14 @@ export async function conversionsPage(services: PageServices, context: Advertise
   const requestedMs = Date.parse(queryText(context, 'before'));
   const before = new Date(Number.isNaN(requestedMs) ? nowMs + dayMs : requestedMs);
   const since = new Date(nowMs - listedMs);
-  const { rows, campaigns } = await management.read(context, async (work) => ({
-    campaigns: await readCampaigns(work, context.advertiser.id),
-    rows: await conversionsOfAdvertiser(work.executor, {
-      advertiserId: context.advertiser.id,
-      since,
-      before,
-      limit: rowsPerPage,
-    }),
+  const filter = filterIn(context);
+  const advertiserId = context.advertiser.id;
+  const { rows, scope } = await management.read(context, async (work) => ({
+    scope: await readReportScope(work, advertiserId),
+    rows: await conversionsOfAdvertiser(work.executor, { advertiserId, since, before, limit: rowsPerPage, filter }),
   }));
-  const path = context.path('/conversions');
   const last = rows.at(-1);
-  const next = rows.length < rowsPerPage || last === undefined ? null : `${path}?before=${last.at.toISOString()}`;
+  const next = rows.length < rowsPerPage || last === undefined ? null : conversionsUrl(context, filter, last.at);
   const columns = [
     ...[t('advertiser.time'), t('dimensions.campaign'), t('layout.publisher'), t('advertiser.event')],
     ...[t('advertiser.transaction'), t('advertiser.outcome'), t('advertiser.amount')],
@@ -46,7 +96,7 @@ export async function conversionsPage(services: PageServices, context: Advertise
       columns.map((text, at) => ({ text, numeric: at === columns.length - 1 })),
       rows.map((row) => [
         moment(zoneOf(services, context), row.at),
-        campaigns.get(row.campaignId)?.name ?? `#${row.campaignId}`,
+        scope.campaigns.get(row.campaignId)?.name ?? `#${row.campaignId}`,
         catalog.current().publishers.get(row.publisherId)?.name ?? '',
         row.event,
         row.txnId ?? '',
@@ -54,17 +104,18 @@ export async function conversionsPage(services: PageServices, context: Advertise
         amount(row.currency).format(fromMicros(row.payoutMicros)),
       ]),
     );
+  const isFiltered = Object.values(filter).some((value) => value !== null);
+  const isEmpty = rows.length === 0 && !isFiltered && !(requestedMs > 0);
   return {
     title: t('advertiser.conversions'),
     lead: t('advertiser.conversionsLead'),
     nav: 'advertiser-conversions',
-    body: html`
-      ${
-        rows.length === 0
-          ? emptyState('activity', t('advertiser.noConversions'), t('advertiser.noConversionsText'))
-          : list()
-      }
-      ${pager(requestedMs > 0 ? path : null, next)}`,
+    body: isEmpty
+      ? emptyState('activity', t('advertiser.noConversions'), t('advertiser.noConversionsText'))
+      : html`
+        ${filterForm(context, filter, scope)}
+        ${rows.length === 0 ? noMatches() : list()}
+        ${pager(requestedMs > 0 ? conversionsUrl(context, filter) : null, next)}`,
   };
 }
 

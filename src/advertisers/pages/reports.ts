@@ -18,6 +18,7 @@ import {
   readReportScope,
   reportGroups,
 } from '../report.ts';
+import { conversionsUrl } from './conversions.ts';
 import type { AdvertiserContext, PageServices } from './services.ts';
 
 type Report = { by: ReportGroup; from: string; to: string; lines: readonly ReportLine[] };
@@ -51,7 +52,7 @@ export async function reportPage(services: PageServices, context: AdvertiserCont
     lead: t('advertiser.reportsLead'),
     nav: 'advertiser-reports',
     actions: linkButton(context.path(`/reports/csv?${query}`), t('advertiser.csv'), 'quiet'),
-    body: html`${filters(context, report)}${card(t('nav.reports'), reportTable(report))}`,
+    body: html`${filters(context, report)}${card(t('nav.reports'), reportTable(context, report))}`,
   };
 }
 
@@ -73,20 +74,27 @@ function filters(context: AdvertiserContext, { by, from, to }: Report): Html {
     </form>`;
 }
 
-function reportTable({ by, lines }: Report): Html {
+function reportTable(context: AdvertiserContext, { by, from, to, lines }: Report): Html {
   if (lines.length === 0) return html`<p class="hint">${t('advertiser.noActivity')}</p>`;
   const numeric = [
     ...[t('advertiser.impressions'), t('advertiser.clicks'), t('advertiser.conversions')],
     ...[t('advertiser.spent'), t('advertiser.unbilled')],
   ];
+  const countOf = (metric: (typeof counts)[number], { id, name, sums }: ReportLine): Html | string => {
+    const text = whole('').format(sums[metric]);
+    if (metric !== 'conversions' || sums.conversions === 0) return text;
+    const ofGroup = { campaign: { campaignId: id }, publisher: { publisherId: id }, date: { from: name, to: name } };
+    const href = conversionsUrl(context, { from, to, ...ofGroup[by] });
+    return html`<a class="opens-rows" href="${href}" title="${t('rows.open')}">${text}</a>`;
+  };
   return table(
     t('nav.reports'),
     [{ text: names()[by] }, { text: t('advertiser.currency') }, ...numeric.map((text) => ({ text, numeric: true }))],
-    lines.map(({ name, currency, sums }) => [
-      by === 'date' ? day('').format(new Date(name)) : name,
-      currency,
-      ...counts.map((metric) => whole('').format(sums[metric])),
-      ...money.map((metric) => amount(currency).format(fromMicros(sums[metric]))),
+    lines.map((line) => [
+      by === 'date' ? day('').format(new Date(line.name)) : line.name,
+      line.currency,
+      ...counts.map((metric) => countOf(metric, line)),
+      ...money.map((metric) => amount(line.currency).format(fromMicros(line.sums[metric]))),
     ]),
   );
 }

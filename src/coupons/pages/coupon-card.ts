@@ -10,11 +10,11 @@ import { defaultButton } from '../../shell/row-list.ts';
 import { safeOdds } from '../loading/lines.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';
+import { type CodeStatus, cardId, codesLink, roughHours } from './paths.ts';
 
 /** Coupon settings and stock of an offer. `pool` is null if the offer has no codes. */
 type OfferCoupons = { offerId: number; pool: PoolView | null; stock: StockView };
 
-export const cardId = 'coupons';
 export const fileField = 'codes_file';
 
 /**
@@ -66,8 +66,11 @@ export function couponCard(context: PublisherContext, coupons: OfferCoupons, ref
   return html`<div id="${cardId}">${card(t('coupons.title'), body, { lead: t('coupons.lead') })}</div>`;
 }
 
-function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: StockView): Html {
-  const hours = stock.hours_left === null ? nothing : html` · ${t('coupons.hoursLeft', { hours: stock.hours_left })}`;
+function stockPart(context: PublisherContext, pool: PoolView, stock: StockView): Html {
+  const { publisher } = context;
+  const codes = (status: CodeStatus) => codesLink(context, pool.offer_id, status, stock[status]);
+  const hours =
+    stock.hours_left === null ? nothing : html` · ${t('coupons.hoursLeft', { hours: roughHours(stock.hours_left) })}`;
   const stockText = html`${count(stock.left)}${hours} ${stock.low ? badge(t('coupons.low'), 'warn') : nothing}`;
   const ended = stock.expired ? badge(t('coupons.expired'), 'bad') : nothing;
   const { loading } = stock;
@@ -84,10 +87,10 @@ function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: Stock
         t('coupons.left'),
         pool.kind === 'shared' ? html`<code>${pool.shared_code ?? ''}</code> ${ended}` : html`${stockText} ${ended}`,
       ],
-      [t('coupons.given'), count(stock.given)],
-      ...(stock.held > 0 ? [[t('coupons.held'), count(stock.held)] as const] : []),
-      [t('coupons.redeemed'), count(stock.redeemed)],
-      [t('coupons.cancelled'), count(stock.cancelled)],
+      [t('coupons.given'), codes('given')],
+      ...(stock.held > 0 ? [[t('coupons.held'), codes('held')] as const] : []),
+      [t('coupons.redeemed'), codes('redeemed')],
+      [t('coupons.cancelled'), codes('cancelled')],
     ])}`;
 }
 

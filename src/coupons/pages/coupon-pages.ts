@@ -22,17 +22,10 @@ import type { Page, Shell } from '../../shell/layout.ts';
 import { isFragmentRequest, type PageResult, type Upload } from '../../shell/pages.ts';
 import { safeOdds } from '../loading/lines.ts';
 import type { CouponService } from '../service.ts';
-import {
-  cardId,
-  dayIn,
-  expiresWas,
-  fileField,
-  guessableField,
-  oddsNotice,
-  type Refused,
-  sources,
-} from './coupon-card.ts';
-import { poolListPage, poolsPath } from './pool-list.ts';
+import { codePages } from './code-list.ts';
+import { dayIn, expiresWas, fileField, guessableField, oddsNotice, type Refused, sources } from './coupon-card.ts';
+import { cardId, poolsPath } from './paths.ts';
+import { poolListPage } from './pool-list.ts';
 
 type Services = Shell & {
   management: ManagementClient;
@@ -44,6 +37,7 @@ type Services = Shell & {
 export function couponPages(app: App, services: Services): void {
   const { management, service } = services;
   const pages = publisherPages(app, services);
+  codePages(app, services);
   pages.get(poolsPath, 'analyst', async (context) =>
     poolListPage(context, await service.list(management.actorOf(context), context.publisher.id)),
   );

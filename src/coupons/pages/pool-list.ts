@@ -17,10 +17,7 @@ import { queryText } from '../../shell/context.ts';
 import { count, momentOr } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type ListedPool, type PoolState, poolStates } from '../pool-list.ts';
-import { cardId } from './coupon-card.ts';
-
-/** URL path of the page with all coupon pools of a publisher. */
-export const poolsPath = '/coupons';
+import { cardId, codesLink, poolsPath, roughHours } from './paths.ts';
 
 const poolsPerPage = 50;
 
@@ -88,7 +85,8 @@ function stateTabs({ path }: PublisherContext, pools: readonly ListedPool[], cur
   ]);
 }
 
-function poolTable({ publisher, path }: PublisherContext, pools: readonly ListedPool[]): Html {
+function poolTable(context: PublisherContext, pools: readonly ListedPool[]): Html {
+  const { publisher, path } = context;
   const columns = [
     ...[{ text: t('dimensions.offer') }, { text: t('common.status') }],
     ...[t('coupons.left'), t('coupons.given'), t('coupons.redeemed')].map((text) => ({ text, numeric: true })),
@@ -103,8 +101,8 @@ function poolTable({ publisher, path }: PublisherContext, pools: readonly Listed
       ${badge(t(`couponPools.state_${pool.state}`), tones[pool.state])}
       ${consequenceOf(pool) !== '' && html`<br><small>${consequenceOf(pool)}</small>`}`,
     pool.kind === 'shared' ? t('couponPools.shared') : stockOf(pool),
-    count(pool.given),
-    count(pool.redeemed),
+    codesLink(context, pool.offer_id, 'given', pool.given),
+    codesLink(context, pool.offer_id, 'redeemed', pool.redeemed),
     momentOr(publisher, pool.expires_at),
   ];
   return table(t('couponPools.title'), columns, pools.map(cellsOf));
@@ -112,7 +110,7 @@ function poolTable({ publisher, path }: PublisherContext, pools: readonly Listed
 
 const stockOf = ({ left: stock, hours_left: hours }: ListedPool): Html => html`
   ${count(stock)}
-  ${hours === null ? nothing : html`<br><small>${t('coupons.hoursLeft', { hours })}</small>`}`;
+  ${hours === null ? nothing : html`<br><small>${t('coupons.hoursLeft', { hours: roughHours(hours) })}</small>`}`;
 
 /** Returns what happens to an offer whose pool gives no codes. */
 function consequenceOf({ state, has_fallback: hasFallback, paused_since: paused }: ListedPool): string {

@@ -1308,7 +1308,10 @@ export const en = {
     fontNotRead: 'The font could not be read. Check the URL and try again.',
   },
   campaigns: {
+    addCampaign: 'Add campaign',
     addTag: 'Add tag',
+    allCampaigns: 'All campaigns of this advertiser',
+    noneOfAdvertiser: 'This advertiser has no campaigns yet.',
     tag: 'Tag',
     tagged: 'Tag added to {things}.',
     advertisersLead: 'Companies whose offers you show. Each advertiser has campaigns, and each campaign has offers.',
@@ -1771,6 +1774,19 @@ export const en = {
     floorsHint:
       'An offer is shown at the placement only if its expected revenue per 1,000 impressions reaches this amount, in ' +
       'the currency of its campaign.',
+  },
+  couponCodes: {
+    deleted:
+      'Codes of erased users are not listed. Neither are codes whose retention period has ended. The numbers above ' +
+      'still include them.',
+    givenAt: 'Assigned',
+    heldAt: 'Reserved',
+    isHeld: 'Reserved',
+    lead: 'Each time opens the session in which the user received the code. Offer:',
+    none: 'No codes here',
+    noneText: 'Codes appear here as soon as users receive them and the advertiser reports what became of them.',
+    title: 'Assigned codes',
+    until: 'until',
   },
   couponPools: {
     all: 'All',
@@ -2916,6 +2932,7 @@ export const en = {
     refused: 'Nothing was imported. Fix {count, plural, =1 {1 error} other {{count} errors}} in the file: {first}',
     removeConfirm: 'The {language} translation will be removed. Users will see the offer in another language.',
     removed: '{language} removed.',
+    originalShown: 'Missing. Users see the original text.',
     shownInstead: 'Missing. Users see: {text}',
     title: 'Languages',
     toTranslate: 'Missing translations: {language}',
@@ -4083,9 +4100,10 @@ export const en = {
     eventBecomesWorth:
       'The event <b>{from}</b> is recorded as the outcome <b>{to}</b>, with <b>{value}</b> as its value.',
     audienceBecomes: 'Members of <b>{from}</b> are added to the audience <b>{to}</b>.',
-    audiencesMade: 'For other Segment audiences, an audience with the same key is created.',
+    audiencesMade: 'For each other Segment audience, an audience with the same key is created.',
     audiencesKnown: 'Other Segment audiences are used only if an audience with the same key exists.',
     restIgnored: 'Everything else is ignored.',
+    webhookUrl: 'Webhook URL',
     latest: 'Recent events',
     eventsLead: 'The latest 100 events, without their values.',
     noEvents: 'No events yet. Connect a source to see its events here.',
