@@ -209,6 +209,15 @@ function showOpenPage() {
   if (hiddenPx > 0) sidebar.scrollTop += hiddenPx;
 }
 
+/** Scrolls tabs that do not fit on the screen to the tab of the open page. */
+function showOpenTab() {
+  for (const tab of document.querySelectorAll('.tabs [aria-current]')) {
+    const list = tab.parentElement;
+    const [outer, inner] = [list.getBoundingClientRect(), tab.getBoundingClientRect()];
+    list.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+  }
+}
+
 /** Opens or closes the menu of small screens. */
 function showMenu(isOpen) {
   document.getElementById('sidebar').classList.toggle('open', isOpen);
@@ -256,6 +265,7 @@ document.addEventListener('htmx:sendError', () => toast(message('networkError'),
 for (const control of document.querySelectorAll('[data-max]')) count(control);
 // Wait for the other scripts, which show the search button and the pinned pages above the navigation.
 document.addEventListener('DOMContentLoaded', showOpenPage);
+showOpenTab();
 for (const element of document.querySelectorAll('.toast.done:not(:has(.undo))')) removeLater(element);
 // Do not take the focus away from a field that the user is already filling in.
 if (document.activeElement === document.body) document.querySelector('[data-focus]')?.focus();

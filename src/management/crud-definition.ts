@@ -154,6 +154,10 @@ export const rowPath = <C extends PageContext>({ path, resource }: Crud<C>, cont
 export const canWrite = <C extends PageContext>({ writes }: Crud<C>, { viewer }: C): boolean =>
   hasRole(viewer.user.role, writes);
 
+/** Converts row values to the values of the row's form. */
+export const toFormValues = <C extends PageContext>({ toForm }: Crud<C>, context: C, values: Values): FormValues =>
+  toForm?.(values, context) ?? (values as FormValues);
+
 /** Whether removed rows can be restored. */
 export const isRestorableKind = <C extends PageContext>({ resource, removable }: Crud<C>): boolean =>
   removable !== false && resource.removedAt === 'deleted_at';

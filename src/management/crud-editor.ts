@@ -15,6 +15,7 @@ import {
   listPath,
   nounOf,
   rowPath,
+  toFormValues,
   trailOf,
 } from './crud-definition.ts';
 import { defaultsOf, type Values, type View } from './resource.ts';
@@ -84,8 +85,7 @@ async function formCard<C extends PageContext>(
 ): Promise<Html> {
   const { view, values } = editing;
   const to = view === null ? listPath(crud, context) : rowPath(crud, context, view);
-  const stored = crud.toForm?.(values, context) ?? (values as FormValues);
-  const form = createForm(refused.typed ?? stored, refused.errors, to);
+  const form = createForm(refused.typed ?? toFormValues(crud, context, values), refused.errors, to);
   const fields = await crud.fields(form, context, editing);
   return html`
     <section class="card">

@@ -16,15 +16,25 @@ import { fieldName } from '../shell/format.ts';
 import type { Page } from '../shell/layout.ts';
 import type { PageResult, Pages, Upload } from '../shell/pages.ts';
 import { withRowChange } from '../shell/row-list.ts';
+import { withStored } from '../shell/stored-fields.ts';
 import { ApprovalRequired } from './approval.ts';
 import { changeSelected } from './crud/bulk.ts';
 import { listPage } from './crud/list.ts';
 import { removedPage, restore } from './crud/removed.ts';
-import { type Crud, type CrudPages, isRestorableKind, listPath, nounOf, rowPath, trailOf } from './crud-definition.ts';
+import {
+  type Crud,
+  type CrudPages,
+  isRestorableKind,
+  listPath,
+  nounOf,
+  rowPath,
+  toFormValues,
+  trailOf,
+} from './crud-definition.ts';
 import { conflictNotice, editorPage, newRowPage, type Refused, versionField } from './crud-editor.ts';
 import { openSection, sectionParameter, sectionsPage } from './crud-sections.ts';
 import type { ManagementClient } from './page-client.ts';
-import type { Values, View } from './resource.ts';
+import { defaultsOf, type Values, type View } from './resource.ts';
 import { undoChange } from './restore.ts';
 import { PreconditionFailed, updateRow } from './rows.ts';
 
@@ -75,9 +85,10 @@ const rowPage = <C extends PageContext>(
 async function create<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,
-  fields: Fields,
+  submitted: Fields,
   upload: Upload | null,
 ): Promise<PageResult> {
+  const fields = withStored(submitted, toFormValues(crud, context, defaultsOf(crud.resource)));
   const values = crud.read(fields, context);
   if (fields.checked(rowsField)) return newRowPage(crud, context, values, { typed: withRowChange(fields.values) });
   try {
@@ -96,17 +107,18 @@ async function create<C extends PageContext>(
 async function update<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,
-  fields: Fields,
+  submitted: Fields,
 ): Promise<PageResult> {
   const section = openSection(crud, context);
   if (crud.sections !== undefined && section === null) throw new AppError('not_found');
   const read = section?.form.read ?? crud.read;
+  const stored = await management.get(context, crud.resource, keyIn(context));
+  const fields = withStored(submitted, toFormValues(crud, context, stored));
   const values = read(fields, context);
   const version = fields.text(versionField);
   if (fields.checked(rowsField)) {
-    const view = await management.get(context, crud.resource, keyIn(context));
     const refused = { typed: withRowChange(fields.values), version };
-    return rowPage(crud, context, { view, values: { ...view, ...values } }, refused);
+    return rowPage(crud, context, { view: stored, values: { ...stored, ...values } }, refused);
   }
   try {
     const mode = { ifMatch: version || null, replace: false };
@@ -147,9 +159,9 @@ const placed = <C extends PageContext>(crud: Crud<C>, context: C, view: View, se
 };
 
 /** Returns the current values of the hidden fields with stored values. */
-function storedValues<C extends PageContext>({ toForm, storedFields = [] }: Crud<C>, context: C, view: View) {
-  const stored = toForm?.(view, context) ?? {};
-  return Object.fromEntries(storedFields.map((name) => [name, stored[name]]));
+function storedValues<C extends PageContext>(crud: Crud<C>, context: C, view: View) {
+  const stored = toFormValues(crud, context, view);
+  return Object.fromEntries((crud.storedFields ?? []).map((name) => [name, stored[name]]));
 }
 
 /** Undoes a change that the same user made. */

@@ -1,10 +1,10 @@
 import { AppError } from '../platform/errors.ts';
 import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
-import { type FormValues, type PageContext, queryText } from '../shell/context.ts';
+import { type PageContext, queryText } from '../shell/context.ts';
 import { createForm } from '../shell/forms.ts';
 import type { Page, PlacedMessage } from '../shell/layout.ts';
-import { type Crud, canWrite, rowPath, type Section, trailOf } from './crud-definition.ts';
+import { type Crud, canWrite, rowPath, type Section, toFormValues, trailOf } from './crud-definition.ts';
 import { type Refused, readOnlyNotice, rowActions, rowForm, statusOf } from './crud-editor.ts';
 import type { Values, View } from './resource.ts';
 
@@ -98,8 +98,7 @@ async function openPart<C extends PageContext>(
 ) {
   const path = rowPath(crud, context, editing.view);
   const to = `${path}?${sectionParameter}=${key}`;
-  const stored = crud.toForm?.(editing.values, context) ?? (editing.values as FormValues);
-  const form = createForm(refused.typed ?? stored, refused.errors, to);
+  const form = createForm(refused.typed ?? toFormValues(crud, context, editing.values), refused.errors, to);
   const cancel = `${path}#${key}`;
   const controls = await fields(form, context, editing);
   const body = rowForm(crud, context, { form, fields: controls, view: editing.view, refused, cancel });

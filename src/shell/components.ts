@@ -4,6 +4,7 @@ import { t } from '../platform/i18n/messages.ts';
 import { wordProblem } from '../platform/problem.ts';
 import { csrfFieldName, type PageContext, type Viewer, viewerOf } from './context.ts';
 import { fieldName } from './format.ts';
+import { optionalFields } from './stored-fields.ts';
 
 /** Icon outlines on a 20 × 20 grid, drawn in the text colour. */
 const outlines = {
@@ -74,7 +75,7 @@ export type Column = {
 export type Cell = Html | string | number;
 
 /** Minimum number of columns of a table whose rows become blocks on phones. */
-const stackedColumns = 4;
+const stackedColumns = 3;
 
 /** Whether the cells of each row are stacked on phones. Tables of figures are scrolled instead. */
 const isStackable = (columns: readonly Column[]): boolean =>
@@ -214,8 +215,19 @@ export function tabs(label: string, entries: readonly { text: string; href: stri
 /** Renders a list of names and values. */
 export const descriptionList = (entries: readonly (readonly [string, Cell])[]): Html => html`
   <dl class="description">
-    ${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
+    ${entries.map(
+      ([name, value]) => html`<div${isLongWord(value) && html` class="wide"`}><dt>${name}</dt><dd>${value}</dd></div>`,
+    )}
   </dl>`;
+
+/** Maximum length of a word that fits into a narrow column, in characters. */
+const narrowWord = 18;
+
+/** Whether a value contains an ID, address or URL that would be broken in a narrow column. */
+const isLongWord = (value: Cell): boolean =>
+  (typeof value === 'object' ? value.markup.replaceAll(/<[^>]*>/g, ' ') : String(value))
+    .split(/\s/)
+    .some((word) => word.length > narrowWord);
 
 /** Returns a warning that starts with the label of its form field. */
 export const fieldWarning = ({ path, message }: ErrorDetail): string =>
@@ -376,7 +388,7 @@ export function saveForm({ request }: PageContext, to: string, body: Html, optio
   const draftAttributes = html`data-keep="${page}"${rows && html` data-rows`}`;
   return html`
     <form method="post" action="${to}" class="form" novalidate ${draftAttributes}${attributes}>
-      ${csrfField(viewerOf(request))}
+      ${csrfField(viewerOf(request))}${optionalFields(body)}
       ${body}
       <div class="form-end">
         <button class="button ${kind}">${button}</button>

@@ -70,6 +70,7 @@ const numberKinds: Record<string, Intl.NumberFormatOptions> = {
   largeSize: { style: 'percent', maximumFractionDigits: 0 },
   rough: { style: 'percent', maximumSignificantDigits: 2 },
   tenths: { maximumFractionDigits: 1 },
+  exact: { maximumSignificantDigits: 12 },
   hundredths: { minimumFractionDigits: 2, maximumFractionDigits: 2 },
 };
 
@@ -80,6 +81,8 @@ export const count = (value: number): string =>
   numberFormat(Math.abs(value) >= 100_000 ? 'compact' : 'whole').format(value);
 /** Formats a number with two decimals, such as an amount without its currency. */
 export const decimal = (value: number): string => numberFormat('hundredths').format(value);
+/** Formats a number with all its decimals, such as an exchange rate. */
+export const exactNumber = (value: number): string => numberFormat('exact').format(value);
 /** Formats a ratio from 0 to 1 as a percentage. */
 export const percent = (value: number): string => numberFormat('share').format(value);
 

@@ -314,7 +314,7 @@ export function registerErrorPages(app: App, shell: Shell): void {
       if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
       reply.code(error.status).headers(pageHeaders(publicUrl, portal?.frameOrigin));
       const title = titleOf(error);
-      const text = error.status === 404 ? t('errors.notFoundText') : wordProblem(error.problem);
+      const text = error.status === 404 ? notFoundText(shell) : wordProblem(error.problem);
       const body = html`
       <div class="empty">
         <p>${text}</p>
@@ -330,7 +330,12 @@ export function registerErrorPages(app: App, shell: Shell): void {
   );
 }
 
-function titleOf({ status }: AppError): string {
+/** Returns the text of the page for a wrong address. A portal has no dashboard to go to. */
+const notFoundText = ({ isPortal }: Shell): string =>
+  t(isPortal === true ? 'errors.portalNotFoundText' : 'errors.notFoundText');
+
+function titleOf({ code, status }: AppError): string {
+  if (code === 'invalid_token') return t('errors.invalidLink');
   if (status === 404) return t('errors.notFound');
   if (status === 403) return t('errors.denied');
   return status >= 500 ? t('errors.failed') : t('errors.refused');

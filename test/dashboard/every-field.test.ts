@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { timeLimit } from '../support/time-limit.ts';
 import { signInAs, type TestUser } from './support.ts';
@@ -48,9 +48,11 @@ function fieldsOf(body: string, action: string): Field[] {
     const [name, type, value] = [attributeOf(tag, 'name'), attributeOf(tag, 'type'), attributeOf(tag, 'value')];
     if (name === '' || type === 'file') continue;
     const isChecked = / checked/.test(tag);
-    if (type === 'checkbox')
-      fields.set(name, { name, value: isChecked ? value || 'on' : null, other: isChecked ? null : value || 'on' });
-    else if (type === 'radio') {
+    if (type === 'checkbox') {
+      const { value: earlier = null, other = null } = fields.get(name) ?? {};
+      const own = value || 'on';
+      fields.set(name, { name, value: earlier ?? (isChecked ? own : null), other: other ?? (isChecked ? null : own) });
+    } else if (type === 'radio') {
       const earlier = fields.get(name);
       fields.set(name, {
         name,
@@ -82,13 +84,18 @@ const valuesOf = (fields: readonly Field[]): Record<string, string> =>
 /**
  * Changes each field of a form alone and each pair of fields, saves, reloads and compares. Changes that the form
  * rejects with an error are not compared, because nothing is lost then.
+ * @param others values to enter in fields whose text has a format, by field name
+ * @param without names of fields that save nothing, or whose stored value is not shown
  * @returns the number of saved changes
  */
-async function savesEach(page: string): Promise<number> {
+async function savesEach(
+  page: string,
+  { others = {}, without = [] }: { others?: Record<string, string>; without?: readonly string[] } = {},
+): Promise<number> {
   const load = async () => fieldsOf((await admin.get(page)).body, page);
   const initial = await load();
   const changeable = initial.flatMap(({ name, other }) =>
-    other === null || name.startsWith('_') ? [] : [[name, other] as const],
+    other === null || name.startsWith('_') || without.includes(name) ? [] : [[name, others[name] ?? other] as const],
   );
   let current = valuesOf(initial);
   let saved = 0;
@@ -128,4 +135,149 @@ test('every field of the forms for settings, placements, sequence rules and audi
   await create('/placements', { name: 'gift-page', display_name: 'Gifts' });
   const pages = ['', '/placements/gift-page', `/sequence-rules/${rule}`].map((path) => `/settings${path}`);
   for (const page of [...pages, `/audiences/${audience}`]) expect(await savesEach(own(page)), page).toBeGreaterThan(5);
+});
+
+describe('every field of an endpoint is saved, also in pairs:', () => {
+  const aws = { region: 'eu-central-1', access_key_id: 'AKIA', secret_access_key: 'secret' };
+  const destinations = [
+    { kind: 'http' },
+    { kind: 'pull' },
+    { kind: 'nats', address: 'nats.example:4222', subject: 'orders', user: 'shop', password: 'secret' },
+    { kind: 'kafka', brokers: 'one.example:9092', topic: 'orders', user: 'shop', password: 'secret', client_id: 'a' },
+    { kind: 'sqs', queue_url: 'https://sqs.eu-central-1.amazonaws.com/1/orders', ...aws },
+    { kind: 'eventbridge', bus: 'orders', ...aws },
+    { kind: 's3', bucket: 'orders', prefix: 'all', ...aws },
+  ];
+  const others = {
+    filter: JSON.stringify({ op: 'equals', key: 'body.selected', value: 2 }, null, 1),
+    retry_steps_s: '0 60',
+    'transformation.body': '{ "id": $.id, "<2>": 2 }',
+    'transformation.headers': '{ "x-two": "2" }',
+    'nats.address': 'other.example:4222',
+    'nats.subject': 'perks',
+    'nats.user': 'store',
+    'kafka.brokers': 'two.example:9092,three.example:9092',
+    'kafka.topic': 'perks',
+    'kafka.user': 'store',
+    'kafka.client_id': 'b',
+    'sqs.queue_url': 'https://sqs.eu-central-1.amazonaws.com/1/perks',
+    'eventbridge.bus': 'perks',
+    's3.bucket': 'perks',
+    's3.prefix': 'other',
+  };
+  for (const kind of ['sqs', 'eventbridge', 's3'])
+    Object.assign(others, {
+      [`${kind}.region`]: 'us-east-1',
+      [`${kind}.access_key_id`]: 'AKIB',
+      [`${kind}.service_url`]: 'https://other.example',
+    });
+
+  test.each(destinations)('$kind', { timeout: timeLimit(120_000) }, async ({ kind, ...settings }) => {
+    const isHttp = kind === 'http';
+    const id = await create('/webhook-endpoints', {
+      ...(isHttp ? { url: 'https://shop.example/hook', method: 'POST' } : { destination: { kind, ...settings } }),
+      events: ['usp.selection'],
+      description: 'Orders',
+      filter: { key: 'body.selected', op: 'equals', value: 1 },
+      ...(kind !== 'pull' && {
+        transformation: { body: '{ "id": $.id }', headers: '{ "x-one": "1" }' },
+        retry_steps_s: [0, 30],
+        rate_limit_per_s: 5,
+      }),
+    });
+    const without = ['template', 'preview_of', ...(isHttp ? ['method'] : [])];
+    const saved = await savesEach(own(`/settings/webhooks/${id}`), { others, without });
+    expect(saved).toBeGreaterThan(kind === 'pull' ? 5 : 50);
+  });
+});
+
+test('every field of a portal link is saved, also in pairs', async () => {
+  await t.pool.query(
+    `insert into api_keys (publisher_id, name, key_hash, permissions)
+    values ($1, 'second', decode(repeat('ab', 32), 'hex'), '{configurations}')`,
+    [t.publisher.id],
+  );
+  await t.deps.catalog.refresh();
+  const keyRows = await t.pool.query<{ id: number }>('select id from api_keys where publisher_id = $1', [
+    t.publisher.id,
+  ]);
+  const keys = keyRows.rows.map(({ id }) => id);
+  const choices: [string, string, string][] = [
+    ['user', 'ann', 'ben & <co>'],
+    ['frame_origin', 'https://one.example', 'https://two.example'],
+    ['permissions', 'deliveries', 'live'],
+    ['minutes', '60', '7'],
+    ['key_id', String(keys[0]), String(keys[1])],
+  ];
+  const initial = Object.fromEntries(choices.map(([name, value]) => [name, value]));
+  for (const [index, [name, , value]] of choices.entries())
+    for (const [second, , secondValue] of choices.slice(index)) {
+      const fields = { ...initial, [name]: value, [second]: secondValue };
+      expect((await admin.post(own('/settings/portal-links'), fields)).statusCode).toBe(200);
+      const { rows } = await t.pool.query(
+        `select user_label as "user", frame_origin, permissions[1] as permissions, key_id::text,
+          round(extract(epoch from expires_at - created_at) / 60)::text as minutes
+        from portal_links order by id desc limit 1`,
+      );
+      expect(rows[0]).toEqual(fields);
+    }
+});
+
+describe('a page that was opened before an upgrade', () => {
+  /** Returns the fields that a browser submits, without the named ones, as if they were new. */
+  const fieldsOfOldPage = async (page: string, added: readonly string[]): Promise<Record<string, string>> => {
+    const values = valuesOf(fieldsOf((await admin.get(page)).body, page));
+    const optional = (values._optional ?? '').split(' ').filter((name) => !added.includes(name));
+    const fields = Object.entries(values).filter(([name]) => name !== '_version' && !added.includes(name));
+    return { ...Object.fromEntries(fields), _optional: optional.join(' ') };
+  };
+
+  test('saves nothing in the fields that it lacks', async () => {
+    await t.pool.query("update publishers set privacy_text = 'Stored', test_mode = true, data_file_user_ids = 'plain'");
+    const page = own('/settings');
+    const added = ['privacy_text', 'test_mode', 'data_file_user_ids', 'offers_per_response'];
+    const sent = { ...(await fieldsOfOldPage(page, added)), privacy_url: 'https://shop.example/privacy' };
+    expect((await admin.post(page, sent)).statusCode).toBe(303);
+    const { rows } = await t.pool.query('select * from publishers where id = $1', [t.publisher.id]);
+    expect(rows[0]).toMatchObject({
+      privacy_text: 'Stored',
+      test_mode: true,
+      data_file_user_ids: 'plain',
+      privacy_url: 'https://shop.example/privacy',
+    });
+  });
+
+  test('saves an unchecked box that it has, and a group without a choice', async () => {
+    const id = await create('/sequence-rules', { effect: 'deny', match: { tags: ['two'] }, positions: [1, 2], weight: 70 });
+    const page = own(`/settings/sequence-rules/${id}`);
+    const old = Object.entries(await fieldsOfOldPage(page, ['weight']));
+    const sent = Object.fromEntries(old.filter(([name]) => name !== 'active' && name !== 'positions'));
+    expect((await admin.post(page, sent)).statusCode).toBe(303);
+    const { rows } = await t.pool.query('select active, positions, weight from sequence_rules where id = $1', [id]);
+    expect(rows[0]).toEqual({ active: false, positions: null, weight: 70 });
+  });
+
+  test('keeps what an endpoint and a placement have in newer fields', async () => {
+    const id = await create('/webhook-endpoints', {
+      url: 'https://shop.example/new',
+      method: 'GET',
+      events: ['usp.selection'],
+      max_in_flight: 9,
+      strict_order: true,
+      headers: { 'x-team': 'perks' },
+    });
+    const endpoint = own(`/settings/webhooks/${id}`);
+    const added = ['max_in_flight', 'strict_order', 'method', 'headers'];
+    expect((await admin.post(endpoint, await fieldsOfOldPage(endpoint, added))).statusCode).toBe(303);
+    const headers = { authorization: `Bearer ${t.publisher.key}` };
+    const stored = await t.app.inject({ url: `/manage/v1/webhook-endpoints/${id}`, headers });
+    expect(stored.json().data).toMatchObject({ max_in_flight: 9, strict_order: true, method: 'GET' });
+    await create('/placements', { name: 'old-page', display_name: 'Old', delivery_percentage: 40 });
+    const placement = own('/settings/placements/old-page');
+    expect((await admin.post(placement, await fieldsOfOldPage(placement, ['delivery_percentage']))).statusCode).toBe(
+      303,
+    );
+    const { rows } = await t.pool.query("select delivery_percentage from placements where name = 'old-page'");
+    expect(rows[0]).toEqual({ delivery_percentage: 40 });
+  });
 });

@@ -50,8 +50,8 @@ export function rulesCard(context: PublisherContext, { mail, channels, receivers
   ];
   const headings = [
     t('alerts.alert'),
-    t('alerts.recent', { days: recentDays }),
     t('alerts.inbox'),
+    t('alerts.recent', { days: recentDays }),
     ...columns.map(({ text }) => text),
     t('alerts.webhook'),
   ];
@@ -125,10 +125,13 @@ export function channelsCard(
     button: t('alerts.addAndSend'),
     page: context.path('/alerts'),
   });
-  const isOpen = errors.length > 0 || channels.length === 0;
   const body = html`
     ${channels.length > 0 && channelTable(context, channels, canWrite)}
-    ${canWrite && channels.length < maxChannels && (isOpen ? add : moreFields(t('alerts.addChannel'), add))}
+    ${
+      canWrite &&
+      channels.length < maxChannels &&
+      moreFields(t('alerts.addChannel'), add, { isOpen: errors.length > 0 })
+    }
     ${!canWrite && channels.length === 0 && html`<p class="hint">${t('alerts.noChannels')}</p>`}`;
   return card(t('alerts.channels'), body, { lead: t('alerts.channelsLead') });
 }

@@ -7,6 +7,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import { type FieldErrors, type Fields, type FormValues, fieldErrorsOf, keyIn } from '../../shell/context.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
+import { withStored } from '../../shell/stored-fields.ts';
 import { findSuppression, suppress, unsuppress } from '../addresses.ts';
 import { preview } from '../preview.ts';
 import { listMessages, retry, retryAll } from '../routes.ts';
@@ -29,7 +30,7 @@ export function messagePages(app: App, services: Services): void {
 
   pages.get(messagesPath, 'analyst', (context) => messagesPage(services, context, {}));
   pages.post(messagesPath, 'admin', async (context, fields) => {
-    const typed = settingsIn(fields);
+    const typed = settingsIn(withStored(fields, await management.read(context, getSettings)));
     try {
       await management.write(context, (work) => setSettings(work, typed));
     } catch (err) {

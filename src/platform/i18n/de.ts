@@ -2511,6 +2511,9 @@ export const de: Messages = {
       'es noch einmal.',
     failed: 'Etwas ist schiefgelaufen',
     goToDashboard: 'Zum Dashboard',
+    invalidLink: 'Link abgelaufen',
+    portalNotFoundText:
+      'Dieser Link ist falsch oder abgelaufen. Laden Sie die Website neu, auf der Sie ihn geöffnet haben.',
     notFound: 'Seite nicht gefunden',
     notFoundText:
       'Diese Seite gibt es nicht oder sie wurde entfernt. Prüfen Sie die Adresse oder gehen Sie zum Dashboard.',
@@ -2548,7 +2551,7 @@ export const de: Messages = {
       'Innerhalb einer Version kommen höchstens Felder hinzu. Vorhandene Felder werden nie entfernt oder geändert.',
   },
   events: {
-    usp_selection: 'Ausgewählte Perks (User Selected Perks)',
+    usp_selection: 'Ausgewählte Perks',
     usp_selection_lead: 'Wird gesendet, wenn ein Nutzer Perks bestätigt. Enthält die ausgewählten Angebote.',
     offer_saved: 'Angebot gemerkt',
     offer_saved_lead: 'Wird gesendet, wenn sich ein Nutzer ein Angebot im Wallet merkt.',
@@ -4673,8 +4676,8 @@ export const de: Messages = {
       '{failures, plural, =0 {} one {Seit {since} ist <b>1 Anfrage fehlgeschlagen</b>.} other {Seit {since} sind ' +
       '<b># Anfragen in Folge fehlgeschlagen</b>.}}',
     fixText:
-      '{kind, select, transformation {Korrigieren Sie die Transformation, und wählen Sie dann „Jetzt erneut ' +
-      'senden“.} ' +
+      '{kind, select, transformation {Korrigieren Sie die Transformation und wählen Sie dann „Jetzt erneut ' +
+      'versuchen“.} ' +
       'url {Prüfen Sie, ob die URL stimmt und der Server erreichbar ist.} redirect {Weiterleitungen ' +
       'werden nicht befolgt. Geben Sie die URL ein, auf die der Server weiterleitet.} method {Der Server akzeptiert ' +
       'diese HTTP-Methode nicht. Wählen Sie die andere.} headers {Der Server lehnt die Zugangsdaten ab. Prüfen Sie ' +

@@ -5,7 +5,7 @@ import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { card, csrfField, emptyState, link, table } from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
 import { checkButton, type FileForm, fileCheckArea, fileFields, importByForm } from '../../../shell/files.ts';
-import { count } from '../../../shell/format.ts';
+import { count, exactNumber, moment, utc } from '../../../shell/format.ts';
 import { columns, createForm } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult, Upload } from '../../../shell/pages.ts';
@@ -109,8 +109,8 @@ function latestRates({ path: to }: PublisherContext, { base, rates }: ExchangeRa
     ],
     latest.map(({ currency, rate, valid_from: day }) => [
       link(`${to(path)}?currency=${currency}`, currency),
-      String(rate),
-      day,
+      exactNumber(rate),
+      moment(utc, day, 'day'),
       count(counts.get(currency) ?? 0),
     ]),
   );
@@ -120,7 +120,7 @@ const ratesOf = (currency: string, { base }: ExchangeRatesView, rates: ExchangeR
   ${table(
     t('exchangeRates.ratesOf', { currency }),
     [{ text: t('exchangeRates.validFrom') }, { text: t('exchangeRates.rate', { base: base ?? '' }), numeric: true }],
-    rates.slice(0, maxListed).map(({ rate, valid_from: day }) => [day, String(rate)]),
+    rates.slice(0, maxListed).map(({ rate, valid_from: day }) => [moment(utc, day, 'day'), exactNumber(rate)]),
   )}
   ${rates.length > maxListed && html`<p class="hint">${t('exchangeRates.more', { count: maxListed })}</p>`}`;
 

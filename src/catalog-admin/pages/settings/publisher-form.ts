@@ -122,25 +122,28 @@ const offerFields = (form: FormBuilder): Html =>
 const localeFields = (form: FormBuilder): Html =>
   fieldGroup(
     t('settings.zoneAndCurrency'),
-    columns([
-      form.input('time_zone', {
-        label: t('settings.timeZone'),
-        list: timeZoneListId,
-        required: true,
-        hint: t('settings.timeZoneHint'),
-      }),
-      form.input('reporting_currency', {
-        label: t('settings.reportingCurrency'),
-        hint: t('settings.reportingCurrencyHint'),
-      }),
-      form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
-      form.input('currency_multiplier', {
-        label: t('settings.loyaltyRate'),
-        type: 'number',
-        min: 0,
-        step: '0.0001',
-      }),
-    ]),
+    columns(
+      [
+        form.input('time_zone', {
+          label: t('settings.timeZone'),
+          list: timeZoneListId,
+          required: true,
+          hint: t('settings.timeZoneHint'),
+        }),
+        form.input('reporting_currency', {
+          label: t('settings.reportingCurrency'),
+          hint: t('settings.reportingCurrencyHint'),
+        }),
+        form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
+        form.input('currency_multiplier', {
+          label: t('settings.loyaltyRate'),
+          type: 'number',
+          min: 0,
+          step: '0.0001',
+        }),
+      ],
+      'aligned',
+    ),
     timeZoneList(),
   );
 
@@ -163,7 +166,7 @@ export const publisherToForm = (values: Values): FormValues => ({
 const plainColumns = [
   ...['name', 'offers_per_response', 'delivery_percentage', 'default_placement', 'landing_pages_checked'],
   ...['unit_enabled', 'test_mode', 'key_max_days', 'approval_required', 'dates_approved', 'currency_name'],
-  ...['currency_multiplier', 'privacy_url', 'privacy_text'],
+  ...['currency_multiplier', 'privacy_url', 'privacy_text', 'data_file_user_ids'],
 ];
 
 export const readPublisher = (fields: Fields, asOperator: boolean): Values => ({
@@ -177,6 +180,4 @@ export const readPublisher = (fields: Fields, asOperator: boolean): Values => ({
   postback_events: postbackEvents.filter((event) => fields.checked(postbackField(event))),
   time_zone: timeZoneNamed(fields.text('time_zone')),
   reporting_currency: fields.text('reporting_currency').toUpperCase() || null,
-  // A page that was opened before an upgrade does not have this field.
-  ...(fields.text('data_file_user_ids') !== '' && { data_file_user_ids: fields.text('data_file_user_ids') }),
 });

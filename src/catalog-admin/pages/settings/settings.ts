@@ -11,6 +11,7 @@ import { type FieldErrors, type Fields, fieldErrorsOf, hasRole } from '../../../
 import { createForm, sectionIndex } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
+import { withStored } from '../../../shell/stored-fields.ts';
 import { publishers } from '../../resources/publishers.ts';
 import type { PageServices } from '../services.ts';
 import { features, publisherFields, publisherToForm, readPublisher } from './publisher-form.ts';
@@ -28,9 +29,11 @@ export function settingsPages(app: App, services: PageServices): void {
 
 const isOperator = ({ viewer }: PublisherContext): boolean => viewer.user.role === 'operator';
 
-async function save({ management }: PageServices, context: PublisherContext, fields: Fields): Promise<PageResult> {
-  const settings = readPublisher(fields, isOperator(context));
+async function save({ management }: PageServices, context: PublisherContext, submitted: Fields): Promise<PageResult> {
   const { id } = context.publisher;
+  const stored = await management.get(context, publishers, id);
+  const fields = withStored(submitted, publisherToForm(stored));
+  const settings = readPublisher(fields, isOperator(context));
   try {
     await management.update(context, publishers, id, settings, fields.text(versionField) || null);
     return { to: context.path('/settings'), done: t('settings.saved') };

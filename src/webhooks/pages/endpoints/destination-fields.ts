@@ -130,9 +130,14 @@ export function destinationToForm(endpoint: Endpoint | undefined): FormValues {
   const kind = kindOf(endpoint.url);
   if (kind === 'http') return {};
   return Object.fromEntries(
-    Object.entries(settingsOf(endpoint.url)).map(([name, value]) => [fieldOf(kind, name), value]),
+    Object.entries(settingsOf(endpoint.url))
+      .filter(([name, value]) => name !== 'service_url' || !isAwsService(String(value)))
+      .map(([name, value]) => [fieldOf(kind, name), value]),
   );
 }
+
+/** Whether a service URL is that of AWS itself. The field is then empty, so that a new region gets its own URL. */
+const isAwsService = (url: string): boolean => /^https:\/\/(s3|events)\.[a-z0-9-]+\.amazonaws\.com$/.test(url);
 
 /** Returns the submitted form values of all destinations, without secrets. */
 export const typedDestination = (fields: Fields): FormValues => ({

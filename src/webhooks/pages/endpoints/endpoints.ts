@@ -12,6 +12,7 @@ import { type FieldErrors, type Fields, fieldErrorsOf, pathText, reasonOf } from
 import { focusField } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
+import { withStored } from '../../../shell/stored-fields.ts';
 import { readActivity } from '../../activity/activity.ts';
 import { findPage } from '../../deliveries/walk.ts';
 import { readDeliveries } from '../../delivery-store.ts';
@@ -37,7 +38,14 @@ import { type UrlRules, urlRulesOf } from '../../url-rules.ts';
 import type { PageServices } from '../services.ts';
 import { activityCard, activitySinceMs } from './activity-card.ts';
 import { chosenKind, pullCard } from './destination-fields.ts';
-import { readLists, readSettings, readTarget, readTransformation, typedEndpoint } from './endpoint-form.ts';
+import {
+  endpointToForm,
+  readLists,
+  readSettings,
+  readTarget,
+  readTransformation,
+  typedEndpoint,
+} from './endpoint-form.ts';
 import {
   basePath,
   type EndpointPageState,
@@ -209,12 +217,17 @@ async function recentDeliveries(
   });
 }
 
-async function save(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
+async function save(scope: Scope, context: PublisherContext, submitted: Fields): Promise<PageResult> {
+  const { deps, failFast } = scope;
+  const savedRef = refOf(scope, context);
+  const [stored = null] =
+    savedRef === null ? [] : await failFast(() => listEndpoints(deps.pool, context.publisher.id, savedRef));
+  const fields = withStored(submitted, endpointToForm(stored));
   try {
     const { endpoint, secret } = await store(scope, context, fields);
     const ref = endpoint.event ?? endpoint.id;
     if (secret === null) return { to: context.path(`${basePath}/${ref}`), done: t('webhooks.saved') };
-    return endpointPage(context, scope.deps.events, await targetOfPage(scope, context, ref), { secret });
+    return endpointPage(context, deps.events, await targetOfPage(scope, context, ref), { secret });
   } catch (err) {
     return show(scope, context, {
       typed: typedEndpoint(fields),
