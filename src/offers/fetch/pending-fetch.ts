@@ -100,10 +100,14 @@ export function createFetchOpener(
   return (caller, request, surface, trace = null) => {
     const snapshot = catalog.current();
     const publisher = snapshot.publishers.get(caller.id) ?? caller;
-    const identifier = request.adFp ?? request.pubUserId;
+    const { pubUserId, emailSha256 } = request;
+    const identifier = request.adFp ?? pubUserId;
     const link = surface.kind === 'offerwall' ? surface.link : null;
     const userKey = link !== null ? link.userKey : identifier === null ? null : userKeys.of(publisher.id, identifier);
     const earlierKeys = link !== null || identifier === null ? none : userKeys.earlierOf(publisher.id, identifier);
+    const historyKeys = userKey === null ? none : [userKey, ...earlierKeys];
+    /** Whether the history keys are those of `pub_user_id`, so that it need not be hashed again. */
+    const isHashed = link === null && identifier === pubUserId;
     const dev = request.dev || publisher.testMode;
     const theme = themeOf(publisher, request);
     const subject =
@@ -122,7 +126,7 @@ export function createFetchOpener(
       userKey,
       earlierKeys,
       profileKeys: hasProfiles(publisher)
-        ? profileKeysOf(publisher.id, request, userKey === null ? [] : [userKey, ...earlierKeys], userKeys)
+        ? profileKeysOf(publisher.id, { pubUserId: isHashed ? null : pubUserId, emailSha256 }, historyKeys, userKeys)
         : noProfileKeys,
       dev,
       surface,
@@ -218,7 +222,10 @@ function createClientContextReader(geo: Geo): (request: FetchOffersRequest) => C
 /** Adds the attributes in the user's profile to a request. Values in the request take precedence. */
 export function requestWith({ request }: PendingFetch, profile: UserProfile | null): FetchOffersRequest {
   if (profile === null || profile.attributes.size === 0) return request;
-  return withCustom(request, new Map([...profile.attributes, ...request.custom]));
+  if (request.custom.size === 0) return withCustom(request, profile.attributes);
+  const custom = new Map(profile.attributes);
+  for (const [name, value] of request.custom) custom.set(name, value);
+  return withCustom(request, custom);
 }
 
 /**
