@@ -24,8 +24,8 @@ export type NewBlock = { first: number; size: number; text: string };
 export const openBlock = (box: SecretBox, row: BlockRow): string[] =>
   box.open(row.sealed, blockContext([row.offer_id, row.first_position])).split('\n');
 
-/** Returns the codes at the given positions, in the same order. */
-export type BlockReader = (executor: Executor, places: readonly Place[]) => Promise<string[]>;
+/** Returns the codes at the given positions, in the same order. Positions without a code are null. */
+export type BlockReader = (executor: Executor, places: readonly Place[]) => Promise<(string | null)[]>;
 
 /**
  * Creates a reader that looks up codes by position. For each pool, the decrypted block from which codes are currently
@@ -37,21 +37,20 @@ export function createBlockReader(box: SecretBox): BlockReader {
     const block = cache.get(offerId);
     return block === undefined ? undefined : block.codes[position - block.first];
   };
-  return async (executor: Executor, places: readonly Place[]): Promise<string[]> => {
+  return async (executor, places) => {
     const codes = places.map(find);
     const missing = places.filter((_, index) => codes[index] === undefined);
     const blocks = missing.length === 0 ? [] : await readBlocks(executor, box, missing);
     for (const [offerId, block] of blocks) cache.set(offerId, block);
-    return places.map(({ offerId, position }, index) => {
-      const code =
+    return places.map(
+      ({ offerId, position }, index) =>
         codes[index] ??
         blocks
           .filter(([id]) => id === offerId)
           .map(([, { first, codes }]) => codes[position - first])
-          .find((match) => match !== undefined);
-      if (code === undefined) throw new Error('a pool has no code where its stock says that there is one');
-      return code;
-    });
+          .find((match) => match !== undefined) ??
+        null,
+    );
   };
 }
 

@@ -1,8 +1,9 @@
-import type { Executor } from '../platform/db/pool.ts';
+import { type Executor, whenCommitted } from '../platform/db/pool.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { BlockReader } from './blocks.ts';
 import { type Coupon, type CouponWant, expiryOf } from './coupon.ts';
+import type { LastStocks } from './plan.ts';
 import {
   type Confirmed,
   type CouponKey,
@@ -30,8 +31,10 @@ export type IssueTools = {
   readCodes: BlockReader;
   /** Returns the digest for exact lookups of a code. */
   digestOf: (code: string) => string;
-  /** Returns the digest for code lookups that ignore case and Unicode form. */
-  foldedDigestOf: (code: string) => string;
+  /** Normalises the case and Unicode form of a code, which lookups ignore. */
+  foldCode: (code: string) => string;
+  /** Stocks from which codes can be planned (plan.ts). */
+  lastStocks: LastStocks;
 };
 
 type RequestKey = CouponKey & { id: string };
@@ -85,6 +88,7 @@ export async function issueCoupons(
   const wants = [...new Map(all.map((want) => [want.id, want])).values()];
   const keys = keysOf(wants);
   const { stocks, coupons: stored } = await lockStock(executor, wants, keys);
+  const firsts = new Map([...stocks.values()].map(({ offerId, next }) => [offerId, next]));
   const existing = byRequest(keys, stored ?? (await findCoupons(executor, keys)));
   const coupons = new Map<string, Coupon>();
   const confirmed: Confirmed[] = [];
@@ -137,22 +141,30 @@ export async function issueCoupons(
     ({ next, last, isOwn, expiresAt }) => (isOwn && next > last) || isOver(expiresAt, nowMs),
   );
   if (drained.length > 0) await markDrained(executor, drained, nowMs);
+  whenCommitted(executor, () => {
+    for (const { offerId, next, last } of stocks.values()) {
+      const isAlone = tools.lastStocks.get(offerId)?.next === firsts.get(offerId);
+      tools.lastStocks.set(offerId, { next, last, isAlone });
+    }
+  });
   return coupons;
 }
 
 const holdEndOf = ({ offer }: CouponWant, nowMs: number): number => nowMs + (offer.coupon?.holdMinutes ?? 0) * minuteMs;
 
-function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs }: Issue): NewCoupon {
+/** Builds the row of a code that is issued or held. */
+export function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs }: Issue): NewCoupon {
   const { userKeys, offer, publisherId, sessionId } = want;
   const [userKey] = userKeys;
+  const [digest, folded] = [tools.digestOf(code), tools.foldCode(code)];
   return {
     userKey,
     offerId: offer.id,
     publisherId,
     sessionId,
     sealed: tools.secretBox.seal(code, couponContext([userKey, offer.id])),
-    digest: tools.digestOf(code),
-    foldedDigest: tools.foldedDigestOf(code),
+    digest,
+    foldedDigest: folded === code ? digest : tools.digestOf(folded),
     expiresAt: expiryOf(offer.coupon, nowMs),
     heldUntilMs: isHold ? holdEndOf(want, nowMs) : null,
   };
@@ -179,7 +191,11 @@ async function allocateCodes(tools: IssueTools, executor: Executor, { fresh, sto
     } else without.push(want);
   }
   const read = places.length === 0 ? [] : await tools.readCodes(executor, places);
-  for (const [index, { id }] of places.entries()) codes.set(id, read[index] as string);
+  for (const [index, { id }] of places.entries()) {
+    const code = read[index] ?? null;
+    if (code === null) throw new Error('a pool has no code where its stock says that there is one');
+    codes.set(id, code);
+  }
   for (const want of without) {
     const stock = stocks.get(want.offer.id);
     if (stock === undefined || stock.held <= 0 || isOver(stock.expiresAt, nowMs)) continue;

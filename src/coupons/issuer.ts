@@ -4,7 +4,8 @@ import { createUserKeys } from '../platform/security/user-key.ts';
 import { createBlockReader } from './blocks.ts';
 import type { Coupon, CouponWant } from './coupon.ts';
 import { findOf, type IssueTools, isOver, issueCoupons, type Keyed, openCoupon, toCoupon } from './issue.ts';
-import { releaseHolds } from './rows.ts';
+import { createLastStocks, type Plan, planCoupons } from './plan.ts';
+import { releaseHolds, type StoredCoupon } from './rows.ts';
 
 /** Issues coupon codes (docs/reference/perks-and-wallet.md#coupons). All offers passed to it must have a pool. */
 export type CouponIssuer = {
@@ -21,7 +22,20 @@ export type CouponIssuer = {
   release: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
   /** Finds coupons that have already been issued. Returns null for each coupon that doesn't exist or has expired. */
   find: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
+  /**
+   * Plans a code for each user, without locks. A statement that contains `assignmentSql` must then assign them.
+   * @param owned coupons that the users already have, as far as they are known
+   * @returns null if the codes can only be issued with `issue`
+   */
+  plan: (
+    executor: Executor,
+    wants: readonly CouponWant[],
+    options: { nowMs: number; owned: readonly StoredCoupon[] },
+  ) => Promise<CouponPlan | null>;
 };
+
+/** Planned coupons, in the order of the requests. */
+export type CouponPlan = Omit<Plan, 'coupons'> & { coupons: readonly Coupon[] };
 
 /** Code issued in dev sessions. */
 const testCode = 'TEST-CODE';
@@ -35,7 +49,8 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
     secretBox,
     readCodes: createBlockReader(secretBox),
     digestOf: (code) => digestsOf(code)[0] as string,
-    foldedDigestOf: (code) => digestsOf(foldCode(code))[0] as string,
+    foldCode,
+    lastStocks: createLastStocks(),
   };
 
   const withKeys = (want: CouponWant): Keyed => {
@@ -43,21 +58,37 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
     return { ...want, userKeys: keys, id: `${keys[0]} ${want.offer.id}` };
   };
 
-  /** Runs an operation for all requests except those of dev sessions, which get a test code. */
+  /** Returns the requests with their user keys. Dev sessions are null, because they get a test code. */
+  const keyed = (wants: readonly CouponWant[]): (Keyed | null)[] =>
+    wants.map((want) => (want.dev ? null : withKeys(want)));
+
+  const inOrder = (
+    wants: readonly CouponWant[],
+    keyedWants: readonly (Keyed | null)[],
+    coupons: ReadonlyMap<string, Coupon>,
+  ): Coupon[] =>
+    wants.map((want, index) => {
+      const id = keyedWants[index]?.id;
+      return id === undefined ? toCoupon(testCode, null, want) : (coupons.get(id) ?? null);
+    });
+
+  /** Runs an operation for all requests except those of dev sessions. */
   async function forUsers(
     wants: readonly CouponWant[],
     run: (keyedWants: readonly Keyed[]) => Promise<Map<string, Coupon>>,
   ) {
-    const keyedWants = wants.map((want) => (want.dev ? null : withKeys(want)));
+    const keyedWants = keyed(wants);
     const real = keyedWants.filter((want) => want !== null);
-    const coupons = real.length === 0 ? new Map<string, Coupon>() : await run(real);
-    return wants.map((want, index) => {
-      const id = keyedWants[index]?.id;
-      return id === undefined ? toCoupon(testCode, null, want) : (coupons.get(id) ?? null);
-    });
+    return inOrder(wants, keyedWants, real.length === 0 ? new Map<string, Coupon>() : await run(real));
   }
 
   return {
+    plan: async (executor, wants, options) => {
+      const keyedWants = keyed(wants);
+      const real = keyedWants.filter((want) => want !== null);
+      const plan = await planCoupons(tools, executor, real, options);
+      return plan === null ? null : { ...plan, coupons: inOrder(wants, keyedWants, plan.coupons) };
+    },
     issue: (executor, wants, nowMs) =>
       forUsers(wants, (keyedWants) => issueCoupons(tools, executor, keyedWants, { isHold: false, nowMs })),
     hold: async (executor, wants, nowMs) => {

@@ -75,6 +75,17 @@ export async function recordRedemption(
   return { offer_id: offerId, status, changed: changed > 0 };
 }
 
+/**
+ * SQL for the codes that match digests if case and Unicode form are ignored. Most codes are equal to their normalised
+ * form. Only the others are in a second index.
+ */
+export const equivalentSql = (columns: string, digests: string, condition: string): string => `
+  select ${columns} from coupons c
+  where c.digest = any(${digests}) and c.folded_digest = c.digest and ${condition}
+  union all
+  select ${columns} from coupons c
+  where c.folded_digest = any(${digests}) and c.folded_digest <> c.digest and ${condition}`;
+
 /** `$4` is true for a redemption and false for a cancellation, which reverts an earlier redemption. */
 const recordSql = `with exact as (
   select c.user_key, c.offer_id, c.redeemed_at, c.cancelled_at
@@ -82,10 +93,13 @@ const recordSql = `with exact as (
   where c.offer_id = $1 and c.digest = any($2::uuid[]) and c.held_until is null and p.advertiser_id = $3
   limit 2
 ), equivalent as (
-  select c.user_key, c.offer_id, c.redeemed_at, c.cancelled_at
-  from coupons c join offers o on o.id = c.offer_id join campaigns p on p.id = o.campaign_id
-  where c.offer_id = $1 and c.folded_digest = any($6::uuid[]) and c.held_until is null and p.advertiser_id = $3
-    and not exists (select from exact)
+  select c.* from (${equivalentSql(
+    'c.user_key, c.offer_id, c.redeemed_at, c.cancelled_at',
+    '$6::uuid[]',
+    'c.offer_id = $1 and c.held_until is null',
+  )}
+  ) c join offers o on o.id = c.offer_id join campaigns p on p.id = o.campaign_id
+  where p.advertiser_id = $3 and not exists (select from exact)
   limit 2
 ), found as (
   select * from exact union all select * from equivalent

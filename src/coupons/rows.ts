@@ -39,7 +39,7 @@ export type CouponKey = { userKey: string } & OfOffer;
  * Index lookups for the coupons of users. There is one lookup per key: on a fast-growing table, the planner's
  * statistics are out of date, so it might choose a slower plan.
  */
-const foundSql = (userKeys: string, offerIds: string): string => `
+export const foundSql = (userKeys: string, offerIds: string): string => `
 select c.* from unnest(${userKeys}::uuid[], ${offerIds}::integer[]) as asked (user_key, offer_id)
 cross join lateral (
   select ${storedColumns} from coupons where user_key = asked.user_key and offer_id = asked.offer_id limit 1
@@ -174,7 +174,7 @@ select *, $9::timestamptz from unnest($1::uuid[], $2::integer[], $3::integer[], 
 /** Held code that is now issued because the user has earned it. */
 export type Confirmed = { userKey: string; offerId: number; sessionId: string; expiresAt: string | Date | null };
 
-const timeOf = (time: string | Date | null): number | null => (time === null ? null : new Date(time).getTime());
+export const timeOf = (time: string | Date | null): number | null => (time === null ? null : new Date(time).getTime());
 
 /** Converts held codes to issued codes. */
 export async function confirmHolds(executor: Executor, holds: readonly Confirmed[], nowMs: number): Promise<void> {

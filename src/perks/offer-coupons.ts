@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import type { Offer } from '../catalog/types.ts';
 import type { CouponWant } from '../coupons/coupon.ts';
-import type { CouponIssuer } from '../coupons/issuer.ts';
+import type { CouponIssuer, CouponPlan } from '../coupons/issuer.ts';
+import type { StoredCoupon } from '../coupons/rows.ts';
 import { sharedCouponOf } from '../offers/offer-view.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import type { ConfirmedPerk } from './confirmed-perk.ts';
@@ -41,6 +42,27 @@ export async function issueAtWrap(
   ];
   for (const [index, { perk, offer }] of [...atWrap, ...others].entries())
     perk.coupon = userCoupons[index] ?? sharedCouponOf(offer, nowMs);
+}
+
+/**
+ * Plans the codes of wrapped sessions, and adds them to the perks. The statement of the wrap must then assign them.
+ * @param owned coupons that the users already have, as far as they are known
+ * @returns null if the codes can only be assigned with `issueAtWrap`
+ */
+export async function planAtWrap(
+  executor: Executor,
+  coupons: CouponIssuer,
+  wraps: readonly (SessionPerks & { nowMs: number })[],
+  owned: readonly StoredCoupon[],
+): Promise<CouponPlan | null> {
+  const wants = wraps.flatMap(couponWants);
+  const nowMs = wraps[0]?.nowMs;
+  if (nowMs === undefined || !wants.every(isIssuedAt('wrap'))) return null;
+  const plan = await coupons.plan(executor, wants, { nowMs, owned });
+  if (plan === null) return null;
+  for (const [index, { perk, offer }] of wants.entries())
+    perk.coupon = plan.coupons[index] ?? sharedCouponOf(offer, nowMs);
+  return plan;
 }
 
 const isIssuedAt =

@@ -130,6 +130,32 @@ describe('a wrap', () => {
     expect(t.deps.catalog.current().offers.get(offer.id)).toMatchObject({ active: true, stopped: null });
   });
 
+  test('assigns each code once if another process, the user or the operator intervenes between wraps', async () => {
+    const codes = Array.from({ length: 12 }, (_, index) => `TURN-${index}`);
+    await coupons.add(offer.id, { codes });
+    await twins.second.deps.catalog.refresh();
+    const others = uspCalls(twins.second);
+    const returning = nextUser();
+    const wrapped: (string | undefined)[] = [];
+    // A process assigns codes without locks only if no other process has assigned any between its last two wraps.
+    for (const calls of [usp, usp, usp, others, usp, usp, usp])
+      wrapped.push((await wrapOf(wrapped.length === 0 ? returning : nextUser(), calls)).code);
+    expect(wrapped).toEqual(codes.slice(0, 7));
+    expect((await wrapOf(returning)).code).toBe(codes[0]);
+    expect((await wrapOf(nextUser())).code).toBe(codes[7]);
+    const user = nextUser();
+    const { id } = await usp.fetch({ pub_user_id: user });
+    const twice = await Promise.all([wrapSession(id, user), wrapSession(id, user, others)]);
+    expect(twice.map(({ code }) => code)).toEqual([codes[8], codes[8]]);
+    expect((await campaignsOf(id))[0]).toMatchObject({ coupon: { code: codes[8] } });
+    expect((await coupons.count(offer.id)).data).toMatchObject({ given: 9, left: 3 });
+    for (const next of [codes[9], codes[10]]) expect((await wrapOf(nextUser())).code).toBe(next);
+    await coupons.removeCodes(offer.id);
+    await coupons.add(offer.id, { codes: ['NEW-1', 'NEW-2'] });
+    expect((await wrapOf(nextUser())).code).toBe('NEW-1');
+    expect((await coupons.count(offer.id)).data).toMatchObject({ given: 12, left: 1 });
+  });
+
   test('assigns the fallback code if no other code is left, and does not pause the offer', async () => {
     await coupons.add(offer.id, { codes: ['LAST'] });
     await coupons.change(offer.id, { fallback_code: 'FOR-ALL' });

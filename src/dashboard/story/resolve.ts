@@ -1,6 +1,7 @@
 import { parseEmail } from '../../accounts/users.ts';
 import type { Config } from '../../config.ts';
 import { createCodeDigests, foldCode } from '../../coupons/issuer.ts';
+import { equivalentSql } from '../../coupons/redemption.ts';
 import { findUserDecisions } from '../../offers/user-decisions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
@@ -136,8 +137,11 @@ async function sessionsOfCoupon(
   const { rows } = await executor.query<{ id: string }>({
     name: 'sessions_of_coupon',
     text: `select distinct session_id as id from (
-        select session_id from coupons where folded_digest = any($2::uuid[]) and publisher_id = $1
-          and held_until is null limit ${maxSessions}
+        select session_id from (${equivalentSql(
+          'c.session_id',
+          '$2::uuid[]',
+          'c.publisher_id = $1 and c.held_until is null',
+        )}) c limit ${maxSessions}
       ) as given order by id desc`,
     values: [publisherId, digests],
   });

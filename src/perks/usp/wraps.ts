@@ -3,14 +3,15 @@ import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
 import type { PerkEvent } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
-import type { CouponIssuer } from '../../coupons/issuer.ts';
+import type { CouponIssuer, CouponPlan } from '../../coupons/issuer.ts';
+import type { StoredCoupon } from '../../coupons/rows.ts';
 import { type Executor, transaction, whenCommitted } from '../../platform/db/pool.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { type EventMeter, insertEvents, perkEvent } from '../../tracking/event-rows.ts';
 import { deliveriesOf, enqueue, notifyWorkers, type OutboxEvent, type Target } from '../../webhooks/outbox.ts';
 import { type ConfirmedPerk, type PerkContext, perksOf } from '../confirmed-perk.ts';
-import { issueAtWrap, needsCoupons } from '../offer-coupons.ts';
+import { issueAtWrap, needsCoupons, planAtWrap } from '../offer-coupons.ts';
 import { type PerkMessages, toMessagePerk } from '../perk-messages.ts';
 import type { Recipient } from '../recipient.ts';
 import { buildUspPayload, uspSelection } from '../usp-selection.ts';
@@ -50,11 +51,14 @@ type Confirmations = ReadonlyMap<Wrap, Confirmation>;
  * webhooks. It returns for each item the wrapped session with its perks, or null if another call wrapped the session
  * first.
  *
- * A single statement assumes that the selections have not changed since they were read. It needs no transaction, unless
- * coupon codes or messages are also stored. Sessions whose selection has changed are wrapped with locks.
+ * A single statement assumes that the selections have not changed since they were read, and that no other process has
+ * assigned coupon codes since this process last did. If codes can't be planned in this way, or if messages are also
+ * stored, it needs a transaction. Sessions whose selection has changed are wrapped with locks.
  */
 export function createWrapWriter(deps: WrapDeps): (items: readonly Wrap[]) => Promise<WrapResult[]> {
   const knownEndpoints: KnownEndpoints = new LRUCache({ max: maxKnownPublishers });
+  // Batches with codes wait for each other here, because they would otherwise wait for the lock of the stock.
+  const inTurn = createTurns();
   return async (items) => {
     const firstBySession = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
     const assumed = new Map(firstBySession.map((wrap) => [wrap, confirm(deps, wrap, wrap.session.selected)]));
@@ -62,8 +66,8 @@ export function createWrapWriter(deps: WrapDeps): (items: readonly Wrap[]) => Pr
       (confirmation) => !needsCoupons(confirmation) && toMessage(confirmation).length === 0,
     );
     const confirmed = isPlain
-      ? await wrapAssumed(deps, deps.pool, assumed, knownEndpoints)
-      : await wrapWithCodes(deps, assumed, knownEndpoints);
+      ? await wrapAssumed(deps, deps.pool, assumed, { knownEndpoints })
+      : await inTurn(() => wrapWithCodes(deps, assumed, knownEndpoints));
     const rest = firstBySession.filter((wrap) => !confirmed.has(wrap));
     if (rest.length === 0) return items.map((item) => confirmed.get(item) ?? null);
     const locked = wrapLocked(deps, rest);
@@ -73,38 +77,64 @@ export function createWrapWriter(deps: WrapDeps): (items: readonly Wrap[]) => Pr
   };
 }
 
+/** Creates a function that runs operations one after another. */
+function createTurns(): <T>(run: () => Promise<T>) => Promise<T> {
+  let previous: Promise<unknown> = Promise.resolve();
+  return (run) => {
+    const result = previous.then(run);
+    previous = result.catch(() => {});
+    return result;
+  };
+}
+
 /** Endpoints that receive wraps, by publisher. `json` contains them as the database returned them. */
 type KnownEndpoints = LRUCache<number, { json: string; targets: readonly Target[] }>;
 
 /** Maximum number of publishers whose endpoints are remembered. */
 const maxKnownPublishers = 1000;
 
+type AssumedOptions = {
+  knownEndpoints: KnownEndpoints;
+  /** Plans the codes that the statement assigns. Null if they can't be planned. Default: no codes. */
+  plan?: (owned: readonly StoredCoupon[]) => Promise<CouponPlan | null>;
+};
+
 /**
- * Wraps sessions in one statement, which checks that their selections and the publishers' endpoints are unchanged. If
- * the endpoints have changed, the statement is repeated once with the new ones.
+ * Wraps sessions in one statement, which checks that their selections, the publishers' endpoints and the stock of codes
+ * are unchanged. If the endpoints have changed or users already have codes, the statement is repeated once.
  * @returns the wrapped sessions; all others are unchanged
  */
 async function wrapAssumed(
   { pool, eventMeter }: WrapDeps,
   executor: Executor,
   assumed: Confirmations,
-  knownEndpoints: KnownEndpoints,
+  { knownEndpoints, plan }: AssumedOptions,
 ): Promise<Confirmations> {
   const all = [...assumed.values()];
+  let owned: readonly StoredCoupon[] = [];
   const publisherIds = [...new Set(all.map(({ session }) => session.publisherId))];
   const events = all.flatMap(selectionEvents);
   for (let attempt = 0; attempt < 2; attempt++) {
+    const codes = plan === undefined ? null : await plan(owned);
+    if (plan !== undefined && codes === null) return noConfirmations;
     const assumedEndpoints = publisherIds.map((publisherId) => ({ publisherId, ...knownEndpoints.get(publisherId) }));
     const targets = assumedEndpoints.flatMap((endpoints) => endpoints.targets ?? []);
     const deliveries = all.flatMap((confirmation) =>
       deliveriesOf({ ...toWebhook(confirmation), causeId: confirmation.session.id }, targets),
     );
-    const result = await wrapUnlessChanged(executor, { wraps: all, events, deliveries, assumedEndpoints });
-    if (result.changedEndpoints !== null) {
-      for (const { publisherId, json } of result.changedEndpoints)
-        knownEndpoints.set(publisherId, { json, targets: JSON.parse(json) as Target[] });
-      continue;
-    }
+    const result = await wrapUnlessChanged(executor, {
+      wraps: all,
+      events,
+      deliveries,
+      assumedEndpoints,
+      codes: codes?.assignment ?? null,
+    });
+    for (const { publisherId, json } of result.changedEndpoints ?? [])
+      knownEndpoints.set(publisherId, { json, targets: JSON.parse(json) as Target[] });
+    if (result.isStockChanged) codes?.refused();
+    owned = result.ownedCoupons;
+    if (result.changedEndpoints !== null || owned.length > 0 || result.isStockChanged) continue;
+    codes?.committed();
     const wrappedIds = new Set(result.sessionIds);
     const stored = events.filter(({ sessionId }) => wrappedIds.has(sessionId)).length;
     whenCommitted(executor, () => {
@@ -121,14 +151,38 @@ const noConfirmations: Confirmations = new Map();
 /** Rolls back coupon codes that were issued for a selection that has changed. */
 class SelectionChanged extends Error {}
 
+/** Whether PostgreSQL refused a statement with one of these SQLSTATE codes. */
+const hasCode = (err: unknown, ...codes: string[]): boolean => codes.includes(String((err as { code?: unknown }).code));
+
 /**
  * Whether PostgreSQL ended a transaction because of a deadlock. It is possible if two processes wrap the same session:
  * `wrapWithCodes` locks the stock of codes before the sessions, and `wrapLocked` locks them in the opposite order.
  */
-const isDeadlock = (err: unknown): boolean => (err as { code?: unknown }).code === '40P01';
+const isDeadlock = (err: unknown): boolean => hasCode(err, '40P01');
 
 /**
- * Wraps sessions with their coupon codes and messages, in a transaction.
+ * Wraps sessions with planned coupon codes, in one statement.
+ * @returns the wrapped sessions, or none if the codes can't be planned or something has changed
+ */
+async function wrapPlanned(
+  deps: WrapDeps,
+  assumed: Confirmations,
+  knownEndpoints: KnownEndpoints,
+): Promise<Confirmations> {
+  const all = [...assumed.values()];
+  if (all.some((confirmation) => toMessage(confirmation).length > 0)) return noConfirmations;
+  const plan = (owned: readonly StoredCoupon[]) => planAtWrap(deps.pool, deps.coupons, all, owned);
+  try {
+    return await wrapAssumed(deps, deps.pool, assumed, { knownEndpoints, plan });
+  } catch (err) {
+    // A selection has changed (22012), or a user got a code while the statement waited for a lock (23505).
+    if (hasCode(err, '22012', '23505', '40P01')) return noConfirmations;
+    throw err;
+  }
+}
+
+/**
+ * Wraps sessions with their coupon codes and messages, in one statement or in a transaction.
  * @returns the wrapped sessions, or none if one of the selections has changed, or after a deadlock
  */
 async function wrapWithCodes(
@@ -136,11 +190,13 @@ async function wrapWithCodes(
   assumed: Confirmations,
   knownEndpoints: KnownEndpoints,
 ): Promise<Confirmations> {
+  const planned = await wrapPlanned(deps, assumed, knownEndpoints);
+  if (planned.size > 0) return planned;
   const all = [...assumed.values()];
   try {
     return await transaction(deps.pool, async (executor) => {
       await issueAtWrap(executor, deps.coupons, all);
-      const confirmed = await wrapAssumed(deps, executor, assumed, knownEndpoints);
+      const confirmed = await wrapAssumed(deps, executor, assumed, { knownEndpoints });
       if (confirmed.size < assumed.size) throw new SelectionChanged();
       const messages = all.flatMap(toMessage);
       if (messages.length > 0) await deps.messages?.add(executor, messages);
