@@ -159,6 +159,11 @@ test('every operation responds as documented to its example with existing ids', 
     select id, $1, '#shop', $2, '{budget.100}', now() from unnest(array[7, 8]) id`,
     [demo.t.publisher.id, demo.t.deps.secretBox.seal(fontHost(), 'alert-url')],
   );
+  await demo.t.pool.query(
+    `insert into saved_reports (id, publisher_id, user_id, name, query, created_at) overriding system value
+    select id, $1, null, 'Report ' || id, '?by=campaign', now() from unnest(array[7, 8]) id`,
+    [demo.t.publisher.id],
+  );
   // Drafts that the examples approve or reject.
   await demo.t.pool.query(
     `insert into drafts (publisher_id, campaign_id, resource, row_id, subject, changes, base, note, state,

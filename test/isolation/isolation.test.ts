@@ -68,6 +68,7 @@ const ownOnly = new Set([
   'post /manage/v1/sources/segment',
   'post /manage/v1/webhook-endpoints',
   'post /manage/v1/portal-links',
+  'post /manage/v1/saved-reports',
   'post /manage/v1/webhook-listeners',
   'post /manage/v1/webhook-triggers',
   'post /manage/v1/privacy/erasure',

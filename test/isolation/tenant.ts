@@ -90,6 +90,7 @@ export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
     frame_origin: 'https://admin.example',
     permissions: ['live'],
   });
+  const savedReport = await call('POST', '/manage/v1/saved-reports', { name: marker, query: 'by=campaign' });
   const promised = {
     publisherId,
     event: 'usp.selection',
@@ -177,6 +178,7 @@ export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
       deliveries: String(delivery),
       replays: String(replay.id),
       'portal-links': String(portal.id),
+      'saved-reports': String(savedReport.id),
       listener: String(listener.id),
       erasure: String(erasure.id),
       pub_user_id: user,
