@@ -318,3 +318,13 @@ test("the form of an advertiser is the publisher's editor, with counters and a p
   ]);
   expect((await other.user.get(pathOf(own, '/preview'))).statusCode).toBe(404);
 });
+
+test('a new offer without a headline is rejected with its other texts, and is not proposed', async () => {
+  const before = await countDrafts();
+  const fields = { ...texts, campaign_id: String(own.campaign), title: ' ', note: 'Please hurry' };
+  const answer = await own.user.post(pathOf(own, '/offers'), fields);
+  expect(answer.statusCode).toBe(422);
+  expect(answer.body).toContain('id="f-title-error"');
+  expect(answer.body).toContain('Please hurry</textarea>');
+  expect(await countDrafts()).toBe(before);
+});

@@ -54,6 +54,7 @@ test('alerts the right person once when an endpoint fails', async () => {
   const rules = page.locator('section').filter({ hasText: 'Who is notified' });
   expect(await rules.getByLabel('A webhook endpoint is failing: E-mail').isChecked()).toBe(true);
   const channels = page.locator('section').filter({ hasText: 'A new channel receives' });
+  await channels.getByText('Add channel', { exact: true }).click();
   await channels.getByLabel('Name').fill('#checkout');
   await channels.getByLabel('Webhook URL').fill(`${channel.url}/T0/secret`);
   await channels.getByRole('button', { name: 'Add and send test message' }).click();

@@ -248,7 +248,12 @@ describe('a page that was opened before an upgrade', () => {
   });
 
   test('saves an unchecked box that it has, and a group without a choice', async () => {
-    const id = await create('/sequence-rules', { effect: 'deny', match: { tags: ['two'] }, positions: [1, 2], weight: 70 });
+    const id = await create('/sequence-rules', {
+      effect: 'deny',
+      match: { tags: ['two'] },
+      positions: [1, 2],
+      weight: 70,
+    });
     const page = own(`/settings/sequence-rules/${id}`);
     const old = Object.entries(await fieldsOfOldPage(page, ['weight']));
     const sent = Object.fromEntries(old.filter(([name]) => name !== 'active' && name !== 'positions'));

@@ -44,7 +44,29 @@ test('no page except lists is longer than 3,000 pixels on a phone', { timeout: t
     const height = await heightOf();
     if (height > maxHeight) tooLong.push(`${path}: ${height}`);
   }
+  // German labels are longer.
+  await page.setExtraHTTPHeaders({ 'accept-language': 'de' });
+  for (const path of ['/alerts', '/event-types', '/settings/webhooks/new']) {
+    await page.goto(demo.url + base + path);
+    const height = await heightOf();
+    if (height > maxHeight) tooLong.push(`${path} in German: ${height}`);
+  }
+  await page.setExtraHTTPHeaders({});
   expect(tooLong).toEqual([]);
+});
+
+test('tabs are scrolled to the open page, and the buttons of a row stay within its block', async () => {
+  await page.goto(`${demo.url}${base}/settings/webhooks/all`);
+  const isInside = (inner: { x: number; width: number } | null): boolean =>
+    inner !== null && inner.x >= 0 && inner.x + inner.width <= 390;
+  expect(isInside(await page.locator('.tabs [aria-current]').boundingBox())).toBe(true);
+  await page.setExtraHTTPHeaders({ 'accept-language': 'de' });
+  await signInAs(demo.t, 'analyst', demo.t.publisher.id);
+  await page.goto(`${demo.url}${base}/settings/users`);
+  const buttons = await page.locator('.row-actions .button').all();
+  expect(buttons.length).toBeGreaterThan(2);
+  for (const button of buttons) expect(isInside(await button.boundingBox())).toBe(true);
+  await page.setExtraHTTPHeaders({});
 });
 
 test('each row of a list is a block whose cells have the labels of their columns', async () => {

@@ -122,28 +122,25 @@ const offerFields = (form: FormBuilder): Html =>
 const localeFields = (form: FormBuilder): Html =>
   fieldGroup(
     t('settings.zoneAndCurrency'),
-    columns(
-      [
-        form.input('time_zone', {
-          label: t('settings.timeZone'),
-          list: timeZoneListId,
-          required: true,
-          hint: t('settings.timeZoneHint'),
-        }),
-        form.input('reporting_currency', {
-          label: t('settings.reportingCurrency'),
-          hint: t('settings.reportingCurrencyHint'),
-        }),
-        form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
-        form.input('currency_multiplier', {
-          label: t('settings.loyaltyRate'),
-          type: 'number',
-          min: 0,
-          step: '0.0001',
-        }),
-      ],
-      'aligned',
-    ),
+    columns([
+      form.input('time_zone', {
+        label: t('settings.timeZone'),
+        list: timeZoneListId,
+        required: true,
+        hint: t('settings.timeZoneHint'),
+      }),
+      form.input('reporting_currency', {
+        label: t('settings.reportingCurrency'),
+        hint: t('settings.reportingCurrencyHint'),
+      }),
+      form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
+      form.input('currency_multiplier', {
+        label: t('settings.loyaltyRate'),
+        type: 'number',
+        min: 0,
+        step: '0.0001',
+      }),
+    ]),
     timeZoneList(),
   );
 
