@@ -4,7 +4,7 @@ import { decide } from '../../src/decision/decide.ts';
 import { mix, uniform } from '../../src/decision/random.ts';
 import type { DecisionInput } from '../../src/decision/types.ts';
 import { competitorOf } from '../../src/forecasts/competitor.ts';
-import { comparedMs } from '../../src/forecasts/engine/calibrate.ts';
+import { weeksSince } from '../../src/forecasts/engine/calibrate.ts';
 import { forecast } from '../../src/forecasts/engine/forecast.ts';
 import type { Forecast, ForecastCampaign, PublisherSample, SampledSession } from '../../src/forecasts/engine/types.ts';
 import { addEvent, createFits, type Fits, fitAndPublish } from '../../src/learning/fit/fit-rates.ts';
@@ -38,6 +38,8 @@ export type State = {
   log: SampledSession[];
   /** Events of the forecast campaign in the weeks before the forecast. */
   recent: ForecastCampaign['recent'];
+  /** Its impressions by week. */
+  delivered: { fromMs: number; untilMs: number; impressions: number }[];
 };
 
 /** Plays the visits of a world before the forecast. */
@@ -52,12 +54,19 @@ export function playPast(world: ForecastWorld, seed: number): State {
     usage: new Map(),
     log: [],
     recent: { impressions: 0, clicks: 0, conversions: 0 },
+    delivered: weeksSince(world.isRunning ? startMs - world.historyDays * dayMs : startMs, startMs).map((week) => ({
+      ...week,
+      impressions: 0,
+    })),
   };
   const { recent } = state;
   const offers = offersOf(...world.campaigns);
   const publisher = publisherOf(world, world.isRunning ? offers : offers.slice(0, -1));
   playUntil(world, state, { seed, publisher, untilMs: startMs, seedOfEvents: seed }, (session, event) => {
-    if (event === null || session.atMs <= startMs - visitDays * dayMs) return;
+    if (event === null) return;
+    for (const week of state.delivered)
+      if (session.atMs >= week.fromMs && session.atMs < week.untilMs) week.impressions += 1;
+    if (session.atMs <= startMs - visitDays * dayMs) return;
     recent.impressions += 1;
     if (event.isClicked) recent.clicks += 1;
     if (event.isConverted) recent.conversions += 1;
@@ -100,7 +109,7 @@ export function forecastOf(world: ForecastWorld, state: State, seed: number): { 
       used === undefined ? 0 : per === 'lifetime' ? used.lifetime : used.day === today ? used.byDay : 0,
     recent: state.recent,
     liveSinceMs: world.isRunning ? startMs - world.historyDays * dayMs : null,
-    delivered: world.isRunning ? deliveredBy(world, state, own.id) : null,
+    delivered: state.delivered,
   };
   const publisher = publisherOf(world, world.isRunning ? offers : offers.slice(0, -1));
   const competitor = runAtOnce(competitorOf(draft, publisher, () => 'UTC'));
@@ -109,15 +118,6 @@ export function forecastOf(world: ForecastWorld, state: State, seed: number): { 
     forecast({ ...competitor, ...sampleOf(world, state, seed), model, nowMs: startMs, seed, isLate: () => false }),
   );
   return { forecast: result, tookMs: performance.now() - began };
-}
-
-/** Returns the impressions of the forecast campaign in the period that a forecast compares with a simulation. */
-function deliveredBy(world: ForecastWorld, { log, recent }: State, ownId: number): ForecastCampaign['delivered'] {
-  const periodMs = comparedMs(world.historyDays * dayMs);
-  if (periodMs > sampledDays * dayMs) return { fromMs: startMs - periodMs, impressions: recent.impressions };
-  const offers = log.flatMap(({ offers }) => offers);
-  const impressions = offers.filter(({ offerId, isSeen }) => offerId === ownId && isSeen).length;
-  return { fromMs: startMs - sampledDays * dayMs, impressions };
 }
 
 /** Draws the sample that the database would contain. */

@@ -2,9 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { forecastOf, playFuture, playPast, type Truth } from './play.ts';
 import { forecastWorld } from './world.ts';
 
-/** Measures forecasts in simulated worlds: `npm run bench:forecast -- COUNT SEED [write]`. */
+/**
+ * Measures forecasts in simulated worlds: `npm run bench:forecast -- COUNT SEED [write] [oracle]`. With `oracle`, each
+ * world is played up to three times, which takes twice as long.
+ */
 const [count, firstSeed] = [Number(process.argv[2] ?? 50), Number(process.argv[3] ?? 1)];
-const isWritten = process.argv[4] === 'write';
+const isWritten = process.argv.includes('write');
+const hasOracle = process.argv.includes('oracle');
 
 const names = ['sessions', 'impressions', 'clicks', 'spend', 'users'] as const;
 type Name = (typeof names)[number];
@@ -39,8 +43,8 @@ for (let seed = firstSeed; compared < count; seed++) {
   const isSmall = truth.impressions < leastImpressions;
   const { forecast, tookMs } = forecastOf(world, past, seed);
   tooks.push(tookMs);
-  const secondFuture = isSmall ? truth : futureOf(1, false);
-  const rateUnknown = isSmall || world.isRunning ? secondFuture : futureOf(1, true);
+  const secondFuture = isSmall || !hasOracle ? truth : futureOf(1, false);
+  const rateUnknown = isSmall || !hasOracle || world.isRunning ? secondFuture : futureOf(1, true);
   const line = names.map((name) => {
     const { low, mid, high } = forecast.totals[name];
     const is = truth[name];
@@ -70,12 +74,13 @@ const quantile = (values: readonly number[], share: number): number =>
   [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(share * values.length))] ?? 0;
 const percent = (share: number): string => `${(100 * share).toFixed(1)}%`;
 
-const rowOf = (name: Name): string => {
-  const own = results.filter((result) => result.name === name);
+/** Returns a row of the table: of all campaigns, or only of running or new ones. */
+const rowOf = (name: Name, isRunning: boolean | null = null): string => {
+  const own = results.filter((result) => result.name === name && (isRunning ?? result.isRunning) === result.isRunning);
   const errors = own.map(({ forecast }) => forecast);
   const worst = [...errors].sort((a, b) => b - a).slice(0, Math.ceil(errors.length / 20));
   const cells = [
-    name,
+    isRunning === null ? name : isRunning ? 'running campaigns' : 'new campaigns',
     percent(own.filter(({ isInside }) => isInside).length / own.length),
     percent(quantile(errors, 0.5)),
     percent(quantile(errors, 0.9)),
@@ -111,20 +116,7 @@ const floorRowOf = (name: Name): string => {
 
 const isRunningOf = new Map(results.map(({ seed, isRunning }) => [seed, isRunning]));
 const running = [...isRunningOf.values()].filter((isRunning) => isRunning).length;
-const text = `# Forecasts
-
-${count} campaigns in simulated worlds, from seed ${firstSeed} (bench/forecast/world.ts): 150 to 1,000 sessions a day
-with weekdays, hours, growth, waves, noise and odd days; users who return and leave; 6 to 60 competing campaigns with
-targeting, budgets, pacing and frequency caps; clicks that depend on the device and the position. Of the campaigns,
-${count - running} are new and ${running} are running. Decisions and rates come from the real decision engine and the
-real learner. Worlds in which the campaign gets fewer than ${leastImpressions} impressions are left out.
-
-| Figure | Truth inside the 80% interval | Median error | 90th percentile | Worst 5% | Median deviation |
-| --- | --- | --- | --- | --- | --- |
-${names.map(rowOf).join('\n')}
-
-A forecast took ${Math.round(quantile(tooks, 0.5))} ms (median), at most ${Math.round(Math.max(...tooks))} ms.
-
+const floor = `
 ## Smallest possible error
 
 An oracle knows all parameters of a world, such as the growth of its traffic and the true click rates, but not what
@@ -136,5 +128,24 @@ expected to have smaller median errors than these:
 | --- | --- | --- | --- | --- | --- |
 ${names.map(floorRowOf).join('\n')}
 `;
+const text = `# Forecasts
+
+${count} campaigns in simulated worlds, from seed ${firstSeed} (bench/forecast/world.ts): 150 to 1,000 sessions a day
+with weekdays, hours, growth, waves, noise and odd days; users who return and leave; 6 to 60 competing campaigns with
+targeting, budgets, pacing and frequency caps; clicks that depend on the device and the position. Of the campaigns,
+${count - running} are new and ${running} are running. Decisions and rates come from the real decision engine and the
+real learner. Worlds in which the campaign gets fewer than ${leastImpressions} impressions are left out.
+
+| Figure | Truth inside the 80% interval | Median error | 90th percentile | Worst 5% | Median deviation |
+| --- | --- | --- | --- | --- | --- |
+${names.map((name) => rowOf(name)).join('\n')}
+
+| Impressions | Truth inside the 80% interval | Median error | 90th percentile | Worst 5% | Median deviation |
+| --- | --- | --- | --- | --- | --- |
+${rowOf('impressions', true)}
+${rowOf('impressions', false)}
+
+A forecast took ${Math.round(quantile(tooks, 0.5))} ms (median), at most ${Math.round(Math.max(...tooks))} ms.
+${hasOracle ? floor : ''}`;
 process.stdout.write(text);
 if (isWritten) writeFileSync('bench/results/forecast.md', text);

@@ -68,7 +68,7 @@ const draft = {
   offers: offers.slice(-1),
   used: () => 0,
   liveSinceMs: null,
-  delivered: null,
+  delivered: [],
   recent: { impressions: 0, clicks: 0, conversions: 0 },
 };
 const competitor = run(competitorOf(draft, publisher, () => 'UTC'));

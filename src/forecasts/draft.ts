@@ -11,16 +11,14 @@ import { timeOf } from '../platform/lib/time-zone.ts';
 import { toMicros } from '../platform/money.ts';
 import { campaignEvents } from '../reports/activity.ts';
 import type { Draft } from './competitor.ts';
-import { comparedMs } from './engine/calibrate.ts';
+import { weeksSince } from './engine/calibrate.ts';
+import type { ForecastCampaign } from './engine/types.ts';
 
 /** ID of a campaign that is not stored. It is outside the range of stored IDs. */
 const unsavedId = 2 ** 31 - 1;
 
 /** Time for which a campaign must have been shown unchanged before the effect of its frequency caps can be observed. */
 const steadyMs = 7 * dayMs;
-
-/** Time for which a campaign must not have been edited before its deliveries are compared with a simulation. */
-const leastSteadyMs = 3 * dayMs;
 
 /** Period of the campaign's own events. */
 const recentMs = 28 * dayMs;
@@ -45,15 +43,15 @@ export async function draftOf(
   const campaign = campaignOf(values, id, (offers[0] as Offer).campaign, snapshot);
   const { currency } = campaign.payout;
   const untilMs = Math.floor(nowMs / hourMs) * hourMs;
-  const eventsFrom = (fromMs: number): ReturnType<typeof campaignEvents> =>
-    campaignEvents(executor, { publisherId: publisher.id, campaignId: id, currency }, { fromMs, untilMs });
+  const eventsFrom = (fromMs: number, toMs = untilMs): ReturnType<typeof campaignEvents> =>
+    campaignEvents(executor, { publisherId: publisher.id, campaignId: id, currency }, { fromMs, untilMs: toMs });
   const recent = stored === null ? { impressions: 0, clicks: 0, conversions: 0 } : await eventsFrom(untilMs - recentMs);
   const liveSinceMs = stored !== null && values === stored ? liveSince(campaign, active.length > 0, nowMs) : null;
   const changedMs = timeOf(String(stored?.updated_at ?? '')) ?? Number.POSITIVE_INFINITY;
-  const steadySinceMs =
-    liveSinceMs === null
-      ? null
-      : Math.ceil(Math.max(untilMs - comparedMs(untilMs - liveSinceMs), changedMs) / hourMs) * hourMs;
+  const steadySinceMs = liveSinceMs === null ? untilMs : Math.ceil(Math.max(liveSinceMs, changedMs) / hourMs) * hourMs;
+  const delivered: ForecastCampaign['delivered'][number][] = [];
+  for (const week of weeksSince(steadySinceMs, untilMs))
+    delivered.push({ ...week, impressions: (await eventsFrom(week.fromMs, week.untilMs)).impressions });
   return {
     draft: {
       campaign,
@@ -61,10 +59,7 @@ export async function draftOf(
       used: stored === null ? () => 0 : await usageOf(executor, campaign, { snapshot, publisher, model, nowMs }),
       liveSinceMs,
       recent,
-      delivered:
-        steadySinceMs === null || untilMs - steadySinceMs < leastSteadyMs
-          ? null
-          : { fromMs: steadySinceMs, impressions: (await eventsFrom(steadySinceMs)).impressions },
+      delivered,
     },
     hasOffers: ownOffers.length > 0,
   };

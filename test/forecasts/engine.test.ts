@@ -4,6 +4,7 @@ import { createRandom } from '../../src/forecasts/engine/random.ts';
 import { hoursOf, simulateCourse } from '../../src/forecasts/engine/simulate.ts';
 import { fitTraffic } from '../../src/forecasts/engine/traffic.ts';
 import type { ForecastCampaign, HourlySessions } from '../../src/forecasts/engine/types.ts';
+import { runAtOnce } from '../../src/platform/lib/slices.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
 
 /** Monday, 7 December 2026, 0:00 UTC. */
@@ -18,7 +19,7 @@ const history = (days: number, ofDay: (day: number) => number, ofHour: (hour: nu
   });
 
 function drawnDays(hours: readonly HourlySessions[]): number[][] {
-  const traffic = fitTraffic(hours, { zone: 'UTC', nowMs: startMs, days: 30 });
+  const traffic = runAtOnce(fitTraffic(hours, { zone: 'UTC', nowMs: startMs, days: 30 }));
   const random = createRandom(1);
   return Array.from({ length: futures }, () => {
     const path = traffic.drawPath(random);
@@ -83,6 +84,23 @@ test('growth goes on for a while, but not forever', () => {
   expect(daily).toBeLessThan(100 * Math.exp(0.02 * 15));
 });
 
+test('a single day with little traffic hardly changes the forecast and its interval', () => {
+  const drawnFrom = (outageDay: number | null): number[] =>
+    totals(
+      drawnDays(
+        history(
+          42,
+          (day) => (day === outageDay ? 20 : 100 + (day % 2)),
+          () => 1,
+        ),
+      ),
+    );
+  const [steady, outage] = [drawnFrom(null), drawnFrom(-5)];
+  const widthOf = (drawn: readonly number[]): number => quantile(drawn, 0.9) - quantile(drawn, 0.1);
+  expect(quantile(outage, 0.5) / quantile(steady, 0.5)).toBeCloseTo(1, 1);
+  expect(widthOf(outage)).toBeLessThan(1.2 * widthOf(steady));
+});
+
 test('without any sessions, nothing is expected', () => {
   expect(totals(drawnDays([]))).toEqual(new Array(futures).fill(0));
 });
@@ -100,7 +118,7 @@ const campaign: ForecastCampaign = {
   optOutDays: null,
   used: () => 0,
   liveSinceMs: null,
-  delivered: null,
+  delivered: [],
   recent: { impressions: 0, clicks: 0, conversions: 0 },
 };
 
@@ -145,17 +163,16 @@ test('a campaign is shown only between its start and its end', () => {
   expect(sum(course({ endMs: startMs - dayMs }).impressions)).toBe(0);
 });
 
-const noHistory = {
-  hours: [],
-  openShare: () => 1,
-  central: { perSession: 0, matchingShare: 1, clickRate: 0, conversionRate: 0, remainingShare: new Float64Array(30) },
-  centralSd: 0.2,
-};
+const weekMs = 7 * dayMs;
+const perHour = 100;
 
-/** Returns the factor that corrects the forecast of a campaign that delivered this much in two weeks. */
-function correction(impressions: number, over: Partial<ForecastCampaign> = {}): number {
-  const fromMs = startMs - 14 * dayMs;
-  const scenario = {
+/** Returns the correction for a campaign with these impressions by week, of 8,400 expected ones. */
+function correctionOf(weeks: readonly number[], over: Partial<ForecastCampaign> = {}) {
+  const delivered = weeks.map((impressions, at) => {
+    const untilMs = startMs - (weeks.length - 1 - at) * weekMs;
+    return { fromMs: untilMs - weekMs, untilMs, impressions };
+  });
+  const central = {
     perSession: 0.5,
     matchingShare: 1,
     clickRate: 0.1,
@@ -163,28 +180,35 @@ function correction(impressions: number, over: Partial<ForecastCampaign> = {}): 
     remainingShare: new Float64Array(30).fill(1),
   };
   const hours = history(
-    14,
-    () => 100,
+    42,
+    () => perHour,
     () => 1,
   );
-  const { factor, weight } = calibrate(
-    { ...campaign, ...over, delivered: { fromMs, impressions } },
-    { hours, openShare: () => 1, nowMs: startMs, central: scenario, centralSd: 0.2 },
-  );
-  return factor ** weight;
+  return calibrate({ ...campaign, ...over, delivered }, { hours, openShare: () => 1, central, centralSd: 0.2 });
 }
+const expectedImpressions = 7 * 24 * 50;
+const factorOf = (weeks: readonly number[]): number => Math.exp(correctionOf(weeks)?.mean ?? Number.NaN);
 
 test('the forecast of a running campaign follows what it has delivered', () => {
-  const expected = 14 * 24 * 50;
-  expect(correction(expected)).toBeCloseTo(1, 2);
-  expect(correction(expected / 2)).toBeGreaterThan(0.5);
-  expect(correction(expected / 2)).toBeLessThan(0.55);
+  expect(factorOf([expectedImpressions, expectedImpressions])).toBeCloseTo(1, 2);
+  const half = factorOf([expectedImpressions / 2, expectedImpressions / 2]);
+  expect(half).toBeGreaterThan(0.5);
+  expect(half).toBeLessThan(0.55);
   // A few impressions prove little.
-  expect(correction(3)).toBeGreaterThan(0.7);
-  expect(calibrate({ ...campaign }, { ...noHistory, nowMs: startMs })).toEqual({ factor: 1, weight: 0 });
+  expect(factorOf([3])).toBeGreaterThan(0.7 * factorOf([3000]));
+  expect(correctionOf([])).toBeNull();
+});
+
+test('a campaign whose weeks differ gets a wider interval, and its last weeks count most', () => {
+  const [steady, uneven] = [
+    [6000, 6000, 6000, 6000],
+    [2000, 6000, 3000, 7000],
+  ];
+  expect(correctionOf(uneven)?.variance).toBeGreaterThan(10 * (correctionOf(steady)?.variance ?? Number.NaN));
+  expect(factorOf([2000, 2000, 6000, 6000])).toBeGreaterThan(1.5 * factorOf([6000, 6000, 2000, 2000]));
 });
 
 test('a campaign that its budget limits is not mistaken for one that rarely wins', () => {
   const totalCaps = [{ metric: 'budget' as const, per: 'day' as const, limit: 30 }];
-  expect(correction(14 * 600, { totalCaps })).toBe(1);
+  expect(correctionOf([7 * 600, 7 * 600], { totalCaps })).toBeNull();
 });

@@ -2,27 +2,41 @@ import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { type Hour, hoursOf, type OpenShare, type Scenario, simulateCourse } from './simulate.ts';
 import { type ForecastCampaign, type HourlySessions, horizonDays } from './types.ts';
 
-/** Correction of the impressions per session, based on what the campaign has delivered. */
-export type Calibration = {
-  /** Factor that the delivered impressions suggest. */
-  factor: number;
-  /** Weight of the factor relative to the result of the repeated decisions, from 0 to 1. */
-  weight: number;
-};
+const weekMs = 7 * dayMs;
 
 /**
- * Lengths of the period in which deliveries are compared with a simulation, and the campaign age from which the long
- * period is used. In its first weeks, a campaign delivers differently, because the ranking is still learning its rates.
+ * Correction of the impressions per session, based on what the campaign has delivered. Both values apply to the
+ * logarithm.
  */
-const [shortMs, longMs, matureMs] = [7 * dayMs, 28 * dayMs, 35 * dayMs];
+export type Calibration = {
+  /** Expected correction in the forecast period. */
+  mean: number;
+  /** Variance of the correction around its expected value. */
+  variance: number;
+};
 
-/** Returns the length of the period in which deliveries are compared with a simulation, in milliseconds. */
-export const comparedMs = (ageMs: number): number => (ageMs < matureMs ? shortMs : longMs);
+/** Maximum number of weeks in which deliveries are compared with a simulation. */
+const comparedWeeks = 6;
 
-const uncalibrated: Calibration = { factor: 1, weight: 0 };
+/** Shortest part of a week that is compared, in milliseconds. */
+const leastComparedMs = 3 * dayMs;
 
-/** Standard deviation of the logarithm of the ratio between a campaign's deliveries in two consecutive months. */
-const monthSd = 0.06;
+/** Returns the weeks to compare for a campaign that has been shown unchanged since `sinceMs`, oldest first. */
+export function weeksSince(sinceMs: number, untilMs: number): { fromMs: number; untilMs: number }[] {
+  return Array.from({ length: comparedWeeks }, (_, at) => {
+    const endMs = untilMs - (comparedWeeks - 1 - at) * weekMs;
+    return { fromMs: Math.max(sinceMs, endMs - weekMs), untilMs: endMs };
+  }).filter((week) => week.untilMs - week.fromMs >= leastComparedMs);
+}
+
+/**
+ * Assumed standard deviation of the logarithm of the weekly change of a campaign's impressions per session, and its
+ * weight as a number of weeks. The changes of the campaign's own weeks replace it with time.
+ */
+const assumedChange = { sd: 0.06, weeks: 1 };
+
+/** Weeks of change that the mean of the forecast period contains. */
+const horizonWeeks = 2;
 
 /** Minimum effect of the impressions per session on the delivered impressions. Below it, total caps hide the effect. */
 const leastReaction = 0.25;
@@ -33,57 +47,85 @@ const maxFactor = 8;
 type Options = {
   hours: readonly HourlySessions[];
   openShare: OpenShare;
-  nowMs: number;
   /** Scenario from the repeated decisions. */
   central: Scenario;
   /** Standard deviation of the logarithm of its impressions per session. */
   centralSd: number;
 };
 
+/** Correction that a week suggests, with its variance. */
+type Observation = { value: number; variance: number };
+
 /**
- * Compares what a campaign has delivered with a simulation of the same period. The simulation applies its total caps,
- * so a campaign that is limited by its budget is not mistaken for one that rarely wins.
+ * Compares what a campaign has delivered in recent weeks with a simulation of the same weeks. Recent weeks count more
+ * if the weeks differ from each other. The simulation applies the total caps, so a campaign that is limited by its
+ * budget is not mistaken for one that rarely wins.
+ * @returns null if the deliveries show nothing
  */
-export function calibrate(
-  campaign: ForecastCampaign,
-  { hours, openShare, nowMs, central, centralSd }: Options,
-): Calibration {
-  const { delivered } = campaign;
-  if (delivered === null || delivered.impressions === 0 || central.perSession === 0) return uncalibrated;
-  const fromMs = Math.max(delivered.fromMs, nowMs - horizonDays * 24 * hourMs);
-  const count = Math.floor((nowMs - fromMs) / hourMs);
-  const startsMs = Array.from({ length: count }, (_, at) => nowMs - (count - at) * hourMs);
+export function calibrate(campaign: ForecastCampaign, options: Options): Calibration | null {
+  const { central, centralSd } = options;
+  if (central.perSession === 0) return null;
+  const weeks = campaign.delivered.flatMap((_, at) => observed(campaign, at, options) ?? []);
+  const [first] = weeks;
+  if (first === undefined) return null;
+  const steps = weeks.slice(1).map(({ value, variance }, at) => {
+    const before = weeks[at] as Observation;
+    return (value - before.value) ** 2 - variance - before.variance;
+  });
+  const { sd, weeks: assumedWeeks } = assumedChange;
+  const change = Math.max(
+    sd ** 2 / 4,
+    steps.reduce((sum, step) => sum + step, assumedWeeks * sd ** 2) / (steps.length + assumedWeeks),
+  );
+  let { value: mean, variance } = first;
+  for (const week of weeks.slice(1)) {
+    variance += change;
+    const gain = variance / (variance + week.variance);
+    mean += gain * (week.value - mean);
+    variance *= 1 - gain;
+  }
+  // The repeated decisions show the present, so they are a further observation.
+  const weight = centralSd ** 2 / (centralSd ** 2 + variance);
+  return { mean: weight * mean, variance: weight * variance + horizonWeeks * change };
+}
+
+/** Returns the correction that a week of deliveries suggests, or null if it suggests none. */
+function observed(campaign: ForecastCampaign, at: number, { hours, openShare, central }: Options): Observation | null {
+  const { fromMs, untilMs, impressions } = campaign.delivered[at] as ForecastCampaign['delivered'][number];
+  if (impressions === 0) return null;
+  const startsMs = Array.from({ length: Math.floor((untilMs - fromMs) / hourMs) }, (_, hour) => fromMs + hour * hourMs);
   // In some time zones, the publisher's hours begin in the middle of an hour.
   const sessionsAt = new Map(
     hours.map(({ startMs, sessions }) => [Math.floor(startMs / hourMs) * hourMs, sessions] as const),
   );
   const sessions = Float64Array.from(startsMs, (startMs) => sessionsAt.get(startMs) ?? 0);
-  const past: ForecastCampaign = { ...campaign, used: usageBefore(campaign) };
+  const past: ForecastCampaign = { ...campaign, used: usageBefore(campaign, at) };
   const pastHours = hoursOf(startsMs, past, openShare);
   const deliveredWith = (factor: number): number => deliver(past, pastHours, sessions, central, factor);
 
   const step = 1.1;
   const reaction = Math.log(deliveredWith(step) / deliveredWith(1 / step)) / (2 * Math.log(step));
-  if (!(reaction >= leastReaction)) return uncalibrated;
+  if (!(reaction >= leastReaction)) return null;
   let [low, high] = [-Math.log(maxFactor), Math.log(maxFactor)];
-  for (let run = 0; run < 24; run++) {
+  for (let run = 0; run < 20; run++) {
     const middle = (low + high) / 2;
-    if (deliveredWith(Math.exp(middle)) < delivered.impressions) low = middle;
+    if (deliveredWith(Math.exp(middle)) < impressions) low = middle;
     else high = middle;
   }
-  const variance = (1 / delivered.impressions + monthSd ** 2) / reaction ** 2;
-  return { factor: Math.exp((low + high) / 2), weight: centralSd ** 2 / (centralSd ** 2 + variance) };
+  return { value: (low + high) / 2, variance: 1 / impressions / reaction ** 2 };
 }
 
-/** Returns the usage of total caps at the start of the compared period. Only lifetime caps have usage at that time. */
+/** Returns the usage of total caps at the start of a compared week. Only lifetime caps have usage at that time. */
 const usageBefore =
-  ({ used, delivered, recent, payout }: ForecastCampaign): ForecastCampaign['used'] =>
+  ({ used, delivered, recent, payout }: ForecastCampaign, week: number): ForecastCampaign['used'] =>
   (metric, per) => {
-    if (per !== 'lifetime' || delivered === null) return 0;
+    if (per !== 'lifetime') return 0;
+    const impressions = delivered.slice(week).reduce((sum, later) => sum + later.impressions, 0);
+    const share = recent.impressions === 0 ? 0 : impressions / recent.impressions;
     const price = payout.kind === 'cpm' ? payout.amountMicros / 1000 : payout.amountMicros;
     const paid =
-      payout.kind === 'cpm' ? delivered.impressions : payout.kind === 'cpc' ? recent.clicks : recent.conversions;
-    const since = metric === 'budget' ? paid * price : metric === 'clicks' ? recent.clicks : delivered.impressions;
+      payout.kind === 'cpm' ? impressions : share * (payout.kind === 'cpc' ? recent.clicks : recent.conversions);
+    const since = metric === 'budget' ? paid * price : metric === 'clicks' ? share * recent.clicks : impressions;
     return Math.max(0, used(metric, per) - since);
   };
 

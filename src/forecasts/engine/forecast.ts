@@ -39,7 +39,7 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
   const { campaign, publisher, nowMs } = input;
   const zone = publisher.timeZone;
   const random = createRandom(input.seed);
-  const traffic = fitTraffic(input.hours, { zone, nowMs, days: horizonDays });
+  const traffic = yield* fitTraffic(input.hours, { zone, nowMs, days: horizonDays });
   const replayed = yield* replay(input);
   const openShare = openShareOf(input.schedule, zone);
   const future = hoursOf(traffic.startsMs, campaign, openShare);
@@ -131,11 +131,7 @@ type Scenarios = {
 /** Number of draws from which the deviation of the impressions per session is estimated. */
 const deviationDraws = 40;
 
-function scenariosOf(
-  replayed: Replay,
-  { campaign, hours, nowMs, seed }: ForecastInput,
-  openShare: OpenShare,
-): Scenarios {
+function scenariosOf(replayed: Replay, { campaign, hours, seed }: ForecastInput, openShare: OpenShare): Scenarios {
   const { grid, sessions, open, matching, clickSd, conversionSd, conversionRate } = replayed;
   const share = open === 0 ? 0 : matching / open;
   const isPaidByConversion = campaign.payout.kind === 'cpa' || campaign.payout.kind === 'cps';
@@ -202,22 +198,24 @@ function scenariosOf(
   const full = new Float64Array(horizonDays).fill(1);
   const expected = centralOf(full);
   const random = createRandom(seed + 1);
-  const logs = Array.from({ length: campaign.delivered === null ? 0 : deviationDraws }, () =>
+  const logs = Array.from({ length: campaign.delivered.length === 0 ? 0 : deviationDraws }, () =>
     Math.log(Math.max(1e-9, drawOf(full, random).perSession) / expected.perSession),
   );
   const sampleSd = Math.sqrt(logs.reduce((total, log) => total + log * log, 0) / Math.max(1, logs.length));
   const centralSd = Math.hypot(sampleSd, competitionSd);
-  const { factor, weight } = calibrate(campaign, { hours, openShare, nowMs, central: expected, centralSd });
-  const calibrated = (drawn: Scenario): Scenario => {
-    if (weight === 0) return drawn;
-    const deviation = (drawn.perSession / expected.perSession) ** Math.sqrt(1 - weight);
-    return { ...drawn, perSession: expected.perSession * factor ** weight * deviation };
-  };
+  const calibration = calibrate(campaign, { hours, openShare, central: expected, centralSd });
+  const { mean, variance } = calibration ?? { mean: 0, variance: competitionSd ** 2 };
+  const corrected = (scenario: Scenario, deviation: number): Scenario => ({
+    ...scenario,
+    perSession: scenario.perSession * Math.exp(mean + Math.sqrt(variance) * deviation),
+  });
   return {
-    central: (remainingShare) => calibrated(centralOf(remainingShare)),
+    central: (remainingShare) => corrected(centralOf(remainingShare), 0),
     draw: (remainingShare, drawRandom) => {
-      const drawn = calibrated(drawOf(remainingShare, drawRandom));
-      return { ...drawn, perSession: drawn.perSession * Math.exp(drawRandom.normal() * competitionSd) };
+      const drawn = drawOf(remainingShare, drawRandom);
+      // Deliveries replace the uncertainty about the repeated decisions.
+      const perSession = calibration === null ? drawn.perSession : expected.perSession;
+      return corrected({ ...drawn, perSession }, drawRandom.normal());
     },
   };
 }

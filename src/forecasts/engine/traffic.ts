@@ -1,5 +1,6 @@
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
+import { factorOf, type Matrix, matrixOf, product, solve } from './gaussian.ts';
 import type { Random } from './random.ts';
 import type { HourlySessions } from './types.ts';
 
@@ -14,207 +15,249 @@ export type Traffic = {
 };
 
 /**
- * Assumed standard deviations of the logarithm of daily sessions when there is no history, and the weight of this
- * assumption as a number of days.
+ * Possible standard deviations of the logarithm of daily sessions, with their prior weights. The history shows which
+ * of them are likely: each combination is weighted by how well it predicts each day from the days before.
  */
-const assumed = { noise: 0.15, noiseDays: 6, drift: 0.02, driftDays: 25, slope: 0.004, weekday: 0.2, hour: 0.5 };
-
-/** Factor by which the trend weakens each day, so that growth does not continue forever. */
-const damping = 0.98;
-
-/**
- * Number of standard deviations by which a single day can change the traffic level. A larger deviation counts as an
- * exception, such as a sale or an outage, and does not change the level further.
- */
-const maxSurprise = 2.5;
-
-const weekDays = 7;
-
-type Day = { index: number; sessions: number };
-
-/** Fits the daily level, its noise, the weekdays and the hours of the day to past sessions. */
-export function fitTraffic(
-  hours: readonly HourlySessions[],
-  { zone, nowMs, days: horizon }: { zone: string; nowMs: number; days: number },
-): Traffic {
-  const localDay = (atMs: number): number => Math.floor((atMs + offsetMs(zone, atMs)) / dayMs);
-  const localHour = (atMs: number): number => Math.floor((atMs + offsetMs(zone, atMs)) / hourMs) % 24;
-  const first = hours.find(({ sessions }) => sessions > 0);
-  const startsMs = Array.from({ length: horizon * 24 }, (_, at) => nowMs + at * hourMs);
-  const today = localDay(nowMs);
-  const days = first === undefined ? [] : wholeDays(hours, localDay, localDay(first.startMs) + 1, today);
-  const shares = hourShares(hours, localHour, (atMs) => isWeekend(localDay(atMs)));
-  if (first === undefined) return { days: 0, startsMs, drawPath: () => new Float64Array(startsMs.length) };
-  const fit = days.length > 0 ? fitDays(days) : fitHours(hours, nowMs);
-  const futureDays = startsMs.map((atMs) => localDay(atMs) - today);
-  const lastDay = futureDays.at(-1) ?? 0;
-  const sinceLast = today - (days.at(-1)?.index ?? today - 1);
-  const drawPath = (random: Random): Float64Array => {
-    const weekdayNoise = Array.from({ length: weekDays }, () => random.normal() * fit.weekdaySd);
-    const slope = fit.slope + random.normal() * fit.slopeSd;
-    let level = fit.level + random.normal() * fit.levelSd;
-    const totals = new Float64Array(lastDay + 1);
-    for (let day = 1 - sinceLast; day <= lastDay; day++) {
-      level += slope * damping ** (day + sinceLast) + random.normal() * fit.driftSd;
-      if (day < 0) continue;
-      const weekday = weekdayOf(today + day);
-      const noise = random.normal() * fit.noiseSd + (weekdayNoise[weekday] as number);
-      totals[day] = Math.exp(level + (fit.weekdays[weekday] as number) + noise);
-    }
-    return Float64Array.from(startsMs, (atMs, at) => {
-      const share = shares[isWeekend(localDay(atMs)) ? 1 : 0]?.[localHour(atMs)] as number;
-      return (totals[futureDays[at] as number] as number) * share;
-    });
-  };
-  return { days: days.length, drawPath, startsMs };
-}
-
-const weekdayOf = (day: number): number => (((day + 3) % weekDays) + weekDays) % weekDays;
-const isWeekend = (day: number): boolean => weekdayOf(day) >= 5;
-
-/** Returns the sessions of whole days, from `from` (inclusive) to `until` (exclusive). */
-function wholeDays(
-  hours: readonly HourlySessions[],
-  localDay: (atMs: number) => number,
-  from: number,
-  until: number,
-): Day[] {
-  const days = Array.from({ length: Math.max(0, until - from) }, (_, at): Day => ({ index: from + at, sessions: 0 }));
-  for (const { startMs, sessions } of hours) {
-    const day = days[localDay(startMs) - from];
-    if (day !== undefined) day.sessions += sessions;
-  }
-  return days;
-}
-
-/** Returns each hour's share of the sessions of a day, for working days and weekends. */
-function hourShares(
-  hours: readonly HourlySessions[],
-  hourOf: (atMs: number) => number,
-  isFree: (atMs: number) => boolean,
-): [number[], number[]] {
-  const sums = [new Array<number>(24).fill(0), new Array<number>(24).fill(0)];
-  for (const { startMs, sessions } of hours.slice(-28 * 24)) {
-    const kind = sums[isFree(startMs) ? 1 : 0] as number[];
-    kind[hourOf(startMs)] = (kind[hourOf(startMs)] as number) + sessions;
-  }
-  const all = sums[0]?.map((sum, hour) => sum + (sums[1]?.[hour] as number)) as number[];
-  const total = all.reduce((sum, value) => sum + value, 0);
-  const allShares = all.map((sum) => (total === 0 ? 1 / 24 : sum / total));
-  const sharesOf = (kind: readonly number[]): number[] => {
-    const own = kind.reduce((sum, value) => sum + value, 0);
-    // If there are few sessions on this kind of day, fall back to the hour's share of all days.
-    const weight = own / (own + 500);
-    return kind.map((sum, hour) => (own === 0 ? 0 : (weight * sum) / own) + (1 - weight) * (allShares[hour] as number));
-  };
-  return [sharesOf(sums[0] as number[]), sharesOf(sums[1] as number[])];
-}
-
-type DayFit = {
-  /** Logarithm of the sessions of an average day, with its standard deviation. */
-  level: number;
-  levelSd: number;
-  driftSd: number;
-  noiseSd: number;
-  slope: number;
-  slopeSd: number;
-  weekdays: readonly number[];
-  weekdaySd: number;
+const assumed = {
+  /** Single days. */
+  noise: weighted([0.02, 1], [0.04, 2], [0.08, 3], [0.16, 2], [0.32, 1]),
+  /** Permanent change from one day to the next. */
+  drift: weighted([0.003, 1], [0.01, 1], [0.03, 1]),
+  /** Waves of several weeks. */
+  wave: weighted([0, 1], [0.05, 1], [0.15, 1]),
+  /** Trend per day. */
+  slope: weighted([0.0015, 1], [0.005, 1]),
 };
 
-/** Fits a local level with weekdays and a shrunk trend to the logarithm of daily sessions. */
-function fitDays(days: readonly Day[]): DayFit {
-  const logs = days.map(({ sessions }) => Math.log(sessions + 0.5));
-  const weekdays = fitWeekdays(days, logs);
-  const weeks = Math.floor(days.length / weekDays);
-  const rest = logs.map((value, at) => value - (weekdays[weekdayOf(days[at]?.index as number)] as number));
-  const { noise, drift } = fitNoise(rest);
-  let [level, variance] = [rest[0] as number, noise];
-  for (const value of rest.slice(1)) {
-    variance += drift;
-    const gain = variance / (variance + noise);
-    const limit = maxSurprise * Math.sqrt(variance + noise);
-    level += gain * Math.max(-limit, Math.min(limit, value - level));
-    variance *= 1 - gain;
+/** Standard deviations of the logarithm of the weekly pattern: difference of the weekend, and of each weekday. */
+const [weekendSd, weekdaySd] = [0.4, 0.12];
+
+/** Standard deviation of the logarithm of the traffic level around the mean of the history. */
+const levelSd = 1;
+
+/** Days after which two days of a wave are hardly related. */
+const waveDays = 12;
+
+/** Factor by which the trend weakens each day, so that growth does not continue forever. */
+const damping = 0.99;
+
+/**
+ * Number of standard deviations from which a day counts as an exception, such as a sale or an outage. It is ignored.
+ */
+const exceptional = 3.5;
+
+/** Standard deviation of the logarithm of a day that is ignored, and of a day of which only some hours are known. */
+const [ignoredSd, partialSd] = [3, 0.5];
+
+/** Smallest weight of a combination, relative to the best one, that is still used. */
+const leastWeight = 0.01;
+
+type Variation = Record<keyof typeof assumed, number>;
+
+/** Weekly position of a day: the same number for the same weekday, and whether it is on a weekend. */
+type Day = { at: number; weekday: number; isWeekend: boolean };
+
+/** Past day with the logarithm of its sessions. */
+type PastDay = Day & { log: number; variance: number };
+
+/** Fits the level, the trend, the weekdays and the hours of the day to past sessions. Days end at the current hour. */
+export function* fitTraffic(
+  hours: readonly HourlySessions[],
+  { zone, nowMs, days: horizon }: { zone: string; nowMs: number; days: number },
+): Generator<void, Traffic> {
+  const startsMs = Array.from({ length: horizon * 24 }, (_, at) => nowMs + at * hourMs);
+  const first = hours.find(({ sessions }) => sessions > 0);
+  if (first === undefined) return { days: 0, startsMs, drawPath: () => new Float64Array(startsMs.length) };
+  const dayAt = (at: number): Day => {
+    const weekday = weekdayOf(nowMs + (at + 0.5) * dayMs, zone);
+    return { at, weekday, isWeekend: weekday >= 5 };
+  };
+  const days = Math.floor((nowMs - first.startMs) / dayMs);
+  const past = pastDays(hours, { nowMs, firstMs: first.startMs, count: days }).map(
+    ({ at, ...rest }): PastDay => ({ ...dayAt(at), ...rest }),
+  );
+  const drawDays = yield* fitDays(
+    past,
+    Array.from({ length: horizon }, (_, at) => dayAt(at)),
+  );
+  const shares = hourShares(hours, startsMs, zone);
+  const drawPath = (random: Random): Float64Array => {
+    const totals = drawDays(random);
+    return shares.map((share, at) => share * (totals[Math.floor(at / 24)] as number));
+  };
+  return { days, startsMs, drawPath };
+}
+
+const weekdayOf = (atMs: number, zone: string): number => (Math.floor((atMs + offsetMs(zone, atMs)) / dayMs) + 3) % 7;
+const hourOf = (atMs: number, zone: string): number => Math.floor((atMs + offsetMs(zone, atMs)) / hourMs) % 24;
+
+/** Returns the whole days of history, or the single incomplete one. */
+function pastDays(
+  hours: readonly HourlySessions[],
+  { nowMs, firstMs, count }: { nowMs: number; firstMs: number; count: number },
+): { at: number; log: number; variance: number }[] {
+  const sums = new Float64Array(Math.max(1, count));
+  for (const { startMs, sessions } of hours) {
+    const at = sums.length + Math.floor((startMs - nowMs) / dayMs);
+    if (at >= 0) sums[at] = (sums[at] as number) + sessions;
   }
-  const { slope, slopeSd } = fitSlope(rest, noise, drift);
-  return {
-    level,
-    levelSd: Math.sqrt(variance),
-    driftSd: Math.sqrt(drift),
-    noiseSd: Math.sqrt(noise),
-    slope,
-    slopeSd,
-    weekdays,
-    weekdaySd: assumed.weekday / (1 + 2 * weeks) / Math.sqrt(2),
+  const dayShare = count > 0 ? 1 : Math.max(hourMs, nowMs - firstMs) / dayMs;
+  return Array.from(sums, (sessions, at) => ({
+    at: at - sums.length,
+    log: Math.log((sessions + 0.5) / dayShare),
+    variance: 1 / (sessions + 0.5) + (count > 0 ? 0 : partialSd ** 2),
+  }));
+}
+
+/** Returns the share of each future hour in the sessions of its day. */
+function hourShares(hours: readonly HourlySessions[], startsMs: readonly number[], zone: string): Float64Array {
+  const cellOf = (atMs: number): number => hourOf(atMs, zone) + (weekdayOf(atMs, zone) >= 5 ? 24 : 0);
+  const [sums, counts] = [new Float64Array(48), new Float64Array(48)];
+  for (const { startMs, sessions } of hours.slice(-28 * 24)) {
+    const cell = cellOf(startMs);
+    sums[cell] = (sums[cell] as number) + sessions;
+    counts[cell] = (counts[cell] as number) + 1;
+  }
+  const total = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
+  const mean = total(sums) / Math.max(1, total(counts));
+  const rates = sums.map((_, cell) => {
+    const kind = cell - (cell % 24);
+    const [own, other] = [cell, (cell + 24) % 48];
+    const hourRate =
+      ((sums[own] as number) + (sums[other] as number) + mean) /
+      ((counts[own] as number) + (counts[other] as number) + 1);
+    const kindRate = (total(sums.slice(kind, kind + 24)) + mean) / (total(counts.slice(kind, kind + 24)) + 1);
+    // If there are few sessions on this kind of day, fall back to the hour's share of all days.
+    const assumedRate = mean === 0 ? 0 : (hourRate * kindRate) / mean;
+    const weight = 20 / Math.max(1e-9, assumedRate);
+    return ((sums[own] as number) + 20) / ((counts[own] as number) + weight);
+  });
+  const shares = Float64Array.from(startsMs, (atMs) => rates[cellOf(atMs)] as number);
+  for (let day = 0; day < shares.length; day += 24) {
+    const own = total(shares.slice(day, day + 24));
+    for (let at = day; at < day + 24; at++) shares[at] = own === 0 ? 1 / 24 : (shares[at] as number) / own;
+  }
+  return shares;
+}
+
+/**
+ * Fitted combination: distribution of the logarithm of future daily sessions. `upTo` is the sum of the weights up to
+ * this combination.
+ */
+type Fit = { upTo: number; noise: number; means: Float64Array; factor: Matrix };
+
+/**
+ * Fits a Gaussian process to the logarithm of daily sessions.
+ * @returns function that draws the sessions of future days
+ */
+function* fitDays(past: readonly PastDay[], future: readonly Day[]): Generator<void, (random: Random) => number[]> {
+  const mean = past.reduce((sum, { log }) => sum + log, 0) / past.length;
+  const logs = Float64Array.from(past, ({ log }) => log - mean);
+  let variances = past.map(({ variance }) => variance);
+  let chances = yield* chancesOf(past, logs, variances);
+  for (let round = 0; round < 3; round++) {
+    const best = chances.reduce((top, chance) => (chance.evidence > top.evidence ? chance : top));
+    const exceptions = exceptionsOf(best.factor, logs).filter((at) => (variances[at] as number) < ignoredSd ** 2);
+    if (exceptions.length === 0) break;
+    variances = variances.map((variance, at) => (exceptions.includes(at) ? ignoredSd ** 2 : variance));
+    chances = yield* chancesOf(past, logs, variances);
+  }
+  const highest = Math.max(...chances.map(({ evidence }) => evidence));
+  const fits: Fit[] = [];
+  let totalWeight = 0;
+  for (const { evidence, variation, factor } of chances) {
+    const weight = Math.exp(evidence - highest);
+    if (weight < leastWeight) continue;
+    const own = solve(factor, logs);
+    const links = future.map((day) =>
+      solve(
+        factor,
+        Float64Array.from(past, (other) => covarianceOf(day, other, variation)),
+      ),
+    );
+    const covariance = matrixOf(future.length, future.length, (row, column) =>
+      column > row
+        ? 0
+        : covarianceOf(future[row] as Day, future[column] as Day, variation) -
+          product(links[row] as Float64Array, links[column] as Float64Array),
+    );
+    const means = Float64Array.from(links, (link) => mean + product(link, own));
+    totalWeight += weight;
+    fits.push({ upTo: totalWeight, noise: variation.noise, means, factor: factorOf(covariance) });
+    yield;
+  }
+  return (random) => {
+    const drawnWeight = random.uniform() * totalWeight;
+    const fit = fits.find(({ upTo }) => drawnWeight <= upTo) ?? (fits.at(-1) as Fit);
+    const normals = Float64Array.from(future, () => random.normal());
+    return future.map((_, day) => {
+      const log = (fit.means[day] as number) + product((fit.factor[day] as Float64Array).subarray(0, day + 1), normals);
+      return Math.exp(log + Math.hypot(fit.noise, Math.exp(-log / 2)) * random.normal());
+    });
   };
 }
 
-/** Returns the logarithm of each weekday's factor, shrunk towards 0 if there are only a few weeks of history. */
-function fitWeekdays(days: readonly Day[], logs: readonly number[]): number[] {
-  const factors = new Array<number>(weekDays).fill(0);
-  if (days.length < weekDays) return factors;
-  const byWeekday = factors.map((): number[] => []);
-  for (const [at, { index }] of days.entries()) {
-    const from = Math.min(Math.max(0, at - 3), days.length - weekDays);
-    const week = logs.slice(from, from + weekDays);
-    byWeekday[weekdayOf(index)]?.push((logs[at] as number) - mean(week));
-  }
-  const raw = byWeekday.map((values) => (mean(values) * values.length) / (values.length + 0.4));
-  const center = mean(raw);
-  return raw.map((value) => value - center);
+type Chance = { variation: Variation; evidence: number; factor: Matrix };
+
+/** Returns the logarithm of the probability of the past for each combination of standard deviations. */
+function* chancesOf(
+  past: readonly PastDay[],
+  logs: Float64Array,
+  variances: readonly number[],
+): Generator<void, Chance[]> {
+  const chances: Chance[] = [];
+  for (const noise of assumed.noise)
+    for (const drift of assumed.drift) {
+      for (const wave of assumed.wave)
+        for (const slope of assumed.slope) {
+          const variation = { noise: noise.value, drift: drift.value, wave: wave.value, slope: slope.value };
+          const covariance = matrixOf(past.length, past.length, (row, column) => {
+            if (column > row) return 0;
+            const own = row === column ? noise.value ** 2 + (variances[row] as number) : 0;
+            return own + covarianceOf(past[row] as Day, past[column] as Day, variation);
+          });
+          const factor = factorOf(covariance);
+          const residuals = solve(factor, logs);
+          const prior = Math.log(noise.weight * drift.weight * wave.weight * slope.weight);
+          const evidence = factor.reduce(
+            (sum, row, at) => sum - Math.log(row[at] as number),
+            prior - product(residuals, residuals) / 2,
+          );
+          chances.push({ variation, evidence, factor });
+          yield;
+        }
+    }
+  return chances;
 }
 
-/** Splits the variance of day-to-day changes into noise of single days and drift of the level. */
-function fitNoise(rest: readonly number[]): { noise: number; drift: number } {
-  const steps = rest.slice(1).map((value, at) => value - (rest[at] as number));
-  const count = steps.length;
-  // Limit outliers, such as a sale or an outage. Otherwise a single day would widen the interval of every day.
-  const limit = 4 * (medianOf(steps.map(Math.abs)) || 0.1);
-  const cut = steps.map((step) => Math.max(-limit, Math.min(limit, step)));
-  const square = cut.reduce((sum, step) => sum + step * step, 0);
-  const product = cut.slice(1).reduce((sum, step, at) => sum + step * (cut[at] as number), 0);
-  const own = count < 2 ? 0 : Math.max(0.05 * (square / count), -product / (count - 1));
-  const { noise, noiseDays, drift, driftDays } = assumed;
-  const meanNoise = (own * count + noise ** 2 * noiseDays) / (count + noiseDays);
-  const ownDrift = count < 2 ? 0 : Math.min(0.06 ** 2, Math.max(0, square / count - 2 * own));
-  return { noise: meanNoise, drift: (ownDrift * count * 0.5 + drift ** 2 * driftDays) / (count * 0.5 + driftDays) };
+/** Returns the covariance of the logarithms of the expected sessions of two days. */
+function covarianceOf(a: Day, b: Day, { drift, wave, slope }: Variation): number {
+  const weekly = (a.weekday === b.weekday ? weekdaySd ** 2 : 0) + (a.isWeekend && b.isWeekend ? weekendSd ** 2 : 0);
+  const isSameSide = a.at < 0 === b.at < 0;
+  const drifted = isSameSide ? drift ** 2 * Math.min(Math.abs(a.at + 0.5), Math.abs(b.at + 0.5)) : 0;
+  const distance = (Math.sqrt(3) * Math.abs(a.at - b.at)) / waveDays;
+  const waves = wave ** 2 * (1 + distance) * Math.exp(-distance);
+  return levelSd ** 2 + weekly + drifted + waves + slope ** 2 * trendAt(a.at) * trendAt(b.at);
 }
 
-/** Returns the trend per day, shrunk by its uncertainty. */
-function fitSlope(rest: readonly number[], noise: number, drift: number): { slope: number; slopeSd: number } {
-  const count = rest.length;
-  if (count < 2 * weekDays) return { slope: 0, slopeSd: assumed.slope };
-  const center = (count - 1) / 2;
-  const spread = (count * (count * count - 1)) / 12;
-  const raw = rest.reduce((sum, value, at) => sum + (at - center) * value, 0) / spread;
-  const variance = noise / spread + (1.2 * drift) / count;
-  const weight = assumed.slope ** 2 / (assumed.slope ** 2 + variance);
-  return { slope: raw * weight, slopeSd: assumed.slope * Math.sqrt(1 - weight) };
+const trendAt = (day: number): number => (day < 0 ? day + 0.5 : (1 - damping ** (day + 0.5)) / -Math.log(damping));
+
+/** Returns the indexes of days that differ from what all other days suggest by an exceptional amount. */
+function exceptionsOf(factor: Matrix, logs: Float64Array): number[] {
+  const size = logs.length;
+  const inverse = Array.from({ length: size }, (_, column) =>
+    solve(
+      factor,
+      Float64Array.from({ length: size }, (_, row) => (row === column ? 1 : 0)),
+    ),
+  );
+  const residuals = solve(factor, logs);
+  return inverse.flatMap((column, at) => {
+    const variance = product(column, column);
+    return Math.abs(product(column, residuals)) / Math.sqrt(variance) > exceptional ? [at] : [];
+  });
 }
 
-/** Extrapolates an incomplete first day. */
-function fitHours(hours: readonly HourlySessions[], nowMs: number): DayFit {
-  const firstMs = hours.find(({ sessions }) => sessions > 0)?.startMs ?? nowMs;
-  const sessions = hours.reduce((sum, hour) => sum + hour.sessions, 0);
-  const isDay = nowMs - firstMs >= dayMs;
-  const knownDays = isDay ? (nowMs - firstMs) / dayMs : Math.max(1, (nowMs - firstMs) / hourMs) / 24;
-  return {
-    level: Math.log(sessions / knownDays + 0.5),
-    levelSd: assumed.hour,
-    driftSd: assumed.drift,
-    noiseSd: assumed.noise,
-    slope: 0,
-    slopeSd: assumed.slope,
-    weekdays: new Array<number>(weekDays).fill(0),
-    weekdaySd: assumed.weekday,
-  };
-}
-
-const mean = (values: readonly number[]): number =>
-  values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
-
-function medianOf(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+function weighted(...entries: readonly (readonly [number, number])[]): { value: number; weight: number }[] {
+  return entries.map(([value, weight]) => ({ value, weight }));
 }

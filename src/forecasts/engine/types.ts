@@ -42,8 +42,8 @@ export type ForecastCampaign = {
   liveSinceMs: number | null;
   /** Events of the campaign in recent weeks, if it is shown. */
   recent: { impressions: number; clicks: number; conversions: number };
-  /** Impressions since `fromMs`, a full hour since which the campaign has not been edited. Null if there is none. */
-  delivered: { fromMs: number; impressions: number } | null;
+  /** Impressions by week since the campaign has been edited, oldest week first. The times are full hours. */
+  delivered: readonly { fromMs: number; untilMs: number; impressions: number }[];
 };
 
 /** Recent sessions, visits and traffic of a publisher. */
