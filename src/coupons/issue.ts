@@ -3,7 +3,6 @@ import { minuteMs } from '../platform/lib/time.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { BlockReader } from './blocks.ts';
 import { type Coupon, type CouponWant, expiryOf } from './coupon.ts';
-import type { LastStocks } from './plan.ts';
 import {
   type Confirmed,
   type CouponKey,
@@ -11,6 +10,7 @@ import {
   confirmHolds,
   deleteHolds,
   findCoupons,
+  type LastStocks,
   lockStock,
   markDrained,
   type NewCoupon,
@@ -156,7 +156,7 @@ const holdEndOf = ({ offer }: CouponWant, nowMs: number): number => nowMs + (off
 export function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs }: Issue): NewCoupon {
   const { userKeys, offer, publisherId, sessionId } = want;
   const [userKey] = userKeys;
-  const [digest, folded] = [tools.digestOf(code), tools.foldCode(code)];
+  const [digest, normalised] = [tools.digestOf(code), tools.foldCode(code)];
   return {
     userKey,
     offerId: offer.id,
@@ -164,7 +164,7 @@ export function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold
     sessionId,
     sealed: tools.secretBox.seal(code, couponContext([userKey, offer.id])),
     digest,
-    foldedDigest: folded === code ? digest : tools.digestOf(folded),
+    foldedDigest: normalised === code ? digest : tools.digestOf(normalised),
     expiresAt: expiryOf(offer.coupon, nowMs),
     heldUntilMs: isHold ? holdEndOf(want, nowMs) : null,
   };

@@ -4,8 +4,8 @@ import { createUserKeys } from '../platform/security/user-key.ts';
 import { createBlockReader } from './blocks.ts';
 import type { Coupon, CouponWant } from './coupon.ts';
 import { findOf, type IssueTools, isOver, issueCoupons, type Keyed, openCoupon, toCoupon } from './issue.ts';
-import { createLastStocks, type Plan, planCoupons } from './plan.ts';
-import { releaseHolds, type StoredCoupon } from './rows.ts';
+import { type Plan, planCoupons } from './plan.ts';
+import { createLastStocks, releaseHolds, type StoredCoupon } from './rows.ts';
 
 /** Issues coupon codes (docs/reference/perks-and-wallet.md#coupons). All offers passed to it must have a pool. */
 export type CouponIssuer = {

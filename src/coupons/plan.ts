@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { bigints, byteas, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type Coupon, expiryOf } from './coupon.ts';
@@ -6,25 +5,12 @@ import { type IssueTools, isOver, type Keyed, newCoupon, openCoupon, toCoupon } 
 import { foundSql, type NewCoupon, type StoredCoupon, timeOf } from './rows.ts';
 
 /*
- * Codes that are planned from the stock as this process last saw it. The statement of the wrap then assigns them itself,
- * provided that the stock has not changed and none of the users has a code. This saves the transaction and two
+ * Codes that are planned from the stock as this process last saw it. The statement of the wrap then assigns them
+ * itself, provided that the stock has not changed and none of the users has a code. This saves the transaction and two
  * statements per batch of wraps.
  */
 
-/** Stock of a pool after the last code that this process assigned. */
-export type LastStock = {
-  next: number;
-  last: number;
-  /** Whether no other process assigned a code between the last two batches of this process. */
-  isAlone: boolean;
-};
-
-export type LastStocks = LRUCache<number, LastStock>;
-
-/** Creates the memory for stocks, by offer ID. */
-export const createLastStocks = (): LastStocks => new LRUCache({ max: 1000 });
-
-/** Codes that an assignment takes from a pool, from position `next` onward. `users` also counts users of shared codes. */
+/** Codes to take from a pool, from position `next` onward. `users` also counts users of shared codes. */
 type Take = { offerId: number; next: number; last: number; codes: number; users: number };
 
 /** Planned rows of `coupons`, and their changes to the stock. */
@@ -106,8 +92,8 @@ export async function planCoupons(
 
 /**
  * Returns SQL for a `with` list that assigns planned codes. `can_assign` contains whether the plan still holds. If it
- * does not, nothing is assigned. `stale_stocks` contains the pools whose stock has changed, and `owned` the coupons that
- * users already have.
+ * does not, nothing is assigned. `stale_stocks` contains the pools whose stock has changed, and `owned` the coupons
+ * that users already have.
  *
  * The stock rows are locked in offer order. If the statement had to wait for a lock, it doesn't see coupons of the
  * transaction that it waited for. It then fails with a unique violation if one of the users got a code.
@@ -139,7 +125,8 @@ export const assignmentSql = (first: number, condition: string): string => {
     (user_key, offer_id, publisher_id, session_id, sealed, digest, folded_digest, expires_at, given_at)
   select coupon.*, ${now}::timestamptz
   from unnest(${userKeys}::uuid[], ${offerIds}::integer[], ${parameter(2)}::integer[], ${parameter(3)}::uuid[],
-    ${parameter(4)}::bytea[], ${parameter(5)}::uuid[], ${parameter(6)}::uuid[], ${parameter(7)}::timestamptz[]) as coupon
+    ${parameter(4)}::bytea[], ${parameter(5)}::uuid[], ${parameter(6)}::uuid[], ${parameter(7)}::timestamptz[])
+    as coupon
   where (select is_ok from can_assign)
 )`;
 };

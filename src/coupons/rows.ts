@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { CouponPool } from '../catalog/types.ts';
 import { bigints, byteas, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
@@ -16,6 +17,19 @@ export type Stock = {
   /** Expiry of the pool, or null if it does not expire. */
   expiresAt: Date | null;
 };
+
+/** Stock of a pool after the last code that this process assigned. */
+type LastStock = {
+  next: number;
+  last: number;
+  /** Whether no other process assigned a code between the last two batches of this process. */
+  isAlone: boolean;
+};
+
+export type LastStocks = LRUCache<number, LastStock>;
+
+/** Creates the memory for stocks, by offer ID. */
+export const createLastStocks = (): LastStocks => new LRUCache({ max: 1000 });
 
 type OfOffer = { offer: { id: number; coupon: CouponPool | null } };
 

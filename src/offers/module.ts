@@ -176,6 +176,13 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
         locks: 'rows of campaign_outcomes, in the order of their key',
         run: () => outcomes.write(pool),
       },
+      {
+        name: 'QR codes',
+        roles: ['api'],
+        pauseMs: 1000,
+        locks: 'nothing: it reads memory',
+        run: () => offers.prepare(store.current().publishers.values()),
+      },
     ],
   };
 }

@@ -1,4 +1,5 @@
 import { maxAttributes } from '../../catalog/names.ts';
+import { texts, timestamps, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
@@ -10,7 +11,13 @@ import type { AttributesChange } from './read.ts';
 /** Maximum number of reported errors. */
 const maxDetails = 20;
 
-/* Locks rows in key order, including rows that don't exist yet. */
+/**
+ * Number of users per statement. It is limited because the attributes in one response of the database may be parsed in
+ * a single turn of the event loop. With 4 kB of attributes per user, this takes up to 10 ms.
+ */
+const usersPerStatement = 200;
+
+/* Locks rows in key order, which is also the order of the slices, including rows that don't exist yet. */
 const lockSql = `
 insert into user_attributes as known (user_key, publisher_id, attributes, updated_at)
 select user_key, $2, '{}', $3 from unnest($1::uuid[]) as given (user_key) order by user_key
@@ -20,7 +27,8 @@ returning user_key, attributes`;
 /* Rows without attributes are deleted. */
 const saveSql = `
 with given as (
-  select * from unnest($1::uuid[], $2::jsonb[], $3::timestamptz[]) as given (user_key, attributes, expires_at)
+  select user_key, attributes::jsonb as attributes, expires_at
+  from unnest($1::uuid[], $2::text[], $3::timestamptz[]) as given (user_key, attributes, expires_at)
 ), emptied as (
   delete from user_attributes where user_key in (select user_key from given where attributes = '{}')
 )
@@ -57,20 +65,26 @@ export async function saveAttributes(
   { publisherId, userKeys, nowMs, refuse }: Saving,
 ): Promise<StoredAttributes[]> {
   const keys = changes.map(({ pubUserId }) => userKeys.of(publisherId, pubUserId));
-  const distinct = [...new Set(keys)];
-  const { rows } = await executor.query<{ user_key: string; attributes: StoredAttributes }>({
-    name: 'lock_user_attributes',
-    text: lockSql,
-    values: [distinct, publisherId, new Date(nowMs)],
-  });
-  const attributesByKey = new Map(rows.map(({ user_key, attributes }) => [user_key, withoutEnded(attributes, nowMs)]));
+  const slices = slicesOf([...new Set(keys)].sort());
+  const attributesByKey = new Map<string, StoredAttributes>();
+  const pace = createPacer();
+  for (const slice of slices) {
+    const { rows } = await executor.query<{ user_key: string; attributes: StoredAttributes }>({
+      name: 'lock_user_attributes',
+      text: lockSql,
+      values: [uuids(slice, (key) => key), publisherId, new Date(nowMs)],
+    });
+    for (const { user_key, attributes } of rows) {
+      attributesByKey.set(user_key, withoutEnded(attributes, nowMs));
+      await pace();
+    }
+  }
   for (const { pubUserId } of changes)
     await mergeEarlier(executor, attributesByKey, { publisherId, userKeys, nowMs }, pubUserId);
   const details: ErrorDetail[] = [];
   const note: Refuse = ({ path }, name, message) =>
     details.push({ path: `${path}/attributes${name === null ? '' : `/${name}`}`, message });
   const after: StoredAttributes[] = [];
-  const pace = createPacer();
   for (const [index, change] of changes.entries()) {
     const key = keys[index] as string;
     const changed = changedBy(attributesByKey.get(key) ?? {}, change, refuse ?? note);
@@ -79,19 +93,26 @@ export async function saveAttributes(
     await pace();
   }
   if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, maxDetails) });
-  const ends = distinct.map((key) => endOf(attributesByKey.get(key) ?? {}));
-  const texts: string[] = [];
-  for (const key of distinct) {
-    texts.push(JSON.stringify(attributesByKey.get(key)));
-    await pace();
+  for (const slice of slices) {
+    const rows: { key: string; text: string; endMs: number | null }[] = [];
+    for (const key of slice) {
+      const attributes = attributesByKey.get(key) ?? {};
+      rows.push({ key, text: JSON.stringify(attributes), endMs: endOf(attributes) });
+      await pace();
+    }
+    await executor.query({
+      name: 'save_user_attributes',
+      text: saveSql,
+      values: [uuids(rows, ({ key }) => key), texts(rows, ({ text }) => text), timestamps(rows, ({ endMs }) => endMs)],
+    });
   }
-  await executor.query({
-    name: 'save_user_attributes',
-    text: saveSql,
-    values: [distinct, texts, ends],
-  });
   return after;
 }
+
+const slicesOf = (keys: readonly string[]): string[][] =>
+  Array.from({ length: Math.ceil(keys.length / usersPerStatement) }, (_, index) =>
+    keys.slice(index * usersPerStatement, (index + 1) * usersPerStatement),
+  );
 
 async function mergeEarlier(
   executor: Executor,
@@ -125,11 +146,11 @@ function changedBy(current: StoredAttributes, change: AttributesChange, refuse: 
   return current;
 }
 
-/** Returns the time when the last attribute expires, or null if any attribute has no expiry. */
-function endOf(attributes: StoredAttributes): Date | null {
+/** Returns the time when the last attribute expires in epoch milliseconds, or null if any attribute has no expiry. */
+function endOf(attributes: StoredAttributes): number | null {
   const ends = Object.values(attributes).map(({ until }) => until ?? Number.POSITIVE_INFINITY);
   const last = Math.max(...ends);
-  return Number.isFinite(last) ? new Date(last) : null;
+  return Number.isFinite(last) ? last : null;
 }
 
 /**

@@ -73,6 +73,8 @@ export type WallCalls = {
 export type OfferService = UnitCalls &
   WallCalls & {
     explain: Explain;
+    /** Renders QR codes before they are first shown. */
+    prepare: Renderer['prepare'];
     drain: () => Promise<void>;
   };
 
@@ -153,6 +155,7 @@ export function createOfferService(sources: FetchSources): OfferService {
       return { session, theme: pending.theme, assigned: pending.assigned };
     },
     renderWall: renderer.renderWall,
+    prepare: renderer.prepare,
     explain: createExplain(open, createInputNow(sources, failFast), profiles.add),
     drain: async () => {
       for (const part of [movingUsers, profiles, counter, committer, late, states]) await part.drain();

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isServedTo } from '../../catalog/provisioning.ts';
+import { isLoaded } from '../../catalog/store.ts';
 import type { Offer, OfferIndex, Publisher, Theme } from '../../catalog/types.ts';
 import type { Pieces } from '../../platform/http/hot-routes.ts';
 import type { Wanted } from '../../platform/i18n/reader.ts';
@@ -25,6 +26,11 @@ export type OfferRenderer = {
   render: (answer: AnswerContext, offer: Offer, token: string) => Part;
   /** Creates the tracking token for an offer at a position in the session, starting at 1. */
   tokenOf: (answer: AnswerContext, offer: Offer, position: number) => string;
+  /**
+   * Renders the QR codes of the publishers' first offers that have not been rendered yet, between requests. Publishers
+   * that are not loaded are skipped.
+   */
+  prepare: (publishers: Iterable<Publisher>) => Promise<void>;
 };
 
 /** Compiled offer of a publisher: its QR code URL, and its templates with and without a save URL. */
@@ -44,7 +50,10 @@ const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'savea
  */
 const maxPosition = 255;
 
-/** Maximum number of offers of a publisher whose QR codes are rendered in advance. Each takes about 1 KB. */
+/**
+ * Maximum number of offers of a publisher whose QR codes are rendered in advance, and of all publishers whose QR codes
+ * are rendered before one of their offers is shown. Each takes about 1 KB.
+ */
 const maxPrepared = 2000;
 
 export type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; now: () => number };
@@ -69,7 +78,7 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: Rendere
     const variant = variantFor(answer.hasUser);
     if (compiled[variant] === null) {
       compiled[variant] = compileTemplate(view(answer, offer, tokenPlaceholder));
-      prepareCodes(answer.publisher);
+      prepareCodes(answer.publisher).catch(() => {}); // a request will report the error
     }
     return compiled[variant];
   }
@@ -81,10 +90,10 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: Rendere
    * Renders the QR codes of a publisher's other offers between requests. Otherwise, each offer that is shown for the
    * first time would delay its request by as much as the whole decision.
    */
-  function prepareCodes(publisher: Publisher): void {
+  async function prepareCodes(publisher: Publisher): Promise<void> {
     if (prepared.has(publisher.index)) return;
     prepared.add(publisher.index);
-    void runInSlices(renderCodes(publisher)).catch(() => {}); // a request will report the error
+    await runInSlices(renderCodes(publisher));
   }
 
   function* renderCodes(publisher: Publisher): Generator<void, void> {
@@ -108,6 +117,15 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: Rendere
         position: Math.min(position, maxPosition),
         dev: answer.dev,
       }),
+    prepare: async (publishers) => {
+      let offers = 0;
+      for (const publisher of publishers) {
+        if (offers >= maxPrepared) return;
+        if (!isLoaded(publisher)) continue;
+        offers += publisher.index.offers.length;
+        await prepareCodes(publisher);
+      }
+    },
   };
 }
 

@@ -18,6 +18,7 @@ import {
   asciiJson,
   createOfferRenderer,
   joinParts,
+  type OfferRenderer,
   type Part,
   type RendererDeps,
 } from './offer-renderer.ts';
@@ -39,6 +40,7 @@ export type Renderer = {
   render: (answer: FetchAnswer) => Pieces;
   /** Renders an offerwall page with its additional members. */
   renderWall: (answer: WallAnswer) => Buffer;
+  prepare: OfferRenderer['prepare'];
 };
 
 /** Response bytes before and after the session ID. */
@@ -68,6 +70,7 @@ export function createRenderer(deps: RendererDeps): Renderer {
   }
 
   return {
+    prepare: offerRenderer.prepare,
     render: (answer) => {
       const offers = answer.offers.map((offer, index) =>
         offerRenderer.render(answer, offer, offerRenderer.tokenOf(answer, offer, index + 1)),

@@ -48,18 +48,24 @@ test('a response that its client has not yet read is not overwritten by later on
   expect(new Set(ids()).size).toBe(unread);
 });
 
-test('the QR codes of all offers are rendered between requests as soon as one offer is shown', async () => {
-  const urls = new Set<string>();
-  const qrCodes = (url: string): string => {
-    urls.add(url);
-    return 'data:,';
-  };
-  const renderer = createRenderer({ publicUrl: 'http://perks.test', tokens: t.deps.tokens, qrCodes, now: Date.now });
-  const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
-  const served = publisher.index.offers.filter((offer) => isServedTo(offer, publisher));
-  const { defaultTheme: theme, language } = publisher;
-  const session = { sessionId: newUuid7(Date.now()), dev: false, hasUser: false, usp: false, macros: {} };
-  renderer.render({ publisher, theme, language, ...session, assigned: null, offers: served.slice(0, 1) });
-  expect(urls.size).toBe(1);
-  await expect.poll(() => urls.size).toBe(served.length);
-});
+test.each(['before the first request', 'as soon as one offer is shown'])(
+  'the QR codes of all offers are rendered between requests, %s',
+  async (when) => {
+    const urls = new Set<string>();
+    const qrCodes = (url: string): string => {
+      urls.add(url);
+      return 'data:,';
+    };
+    const renderer = createRenderer({ publicUrl: 'http://perks.test', tokens: t.deps.tokens, qrCodes, now: Date.now });
+    const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
+    const served = publisher.index.offers.filter((offer) => isServedTo(offer, publisher));
+    const { defaultTheme: theme, language } = publisher;
+    const session = { sessionId: newUuid7(Date.now()), dev: false, hasUser: false, usp: false, macros: {} };
+    if (when === 'before the first request') await renderer.prepare([publisher]);
+    else {
+      renderer.render({ publisher, theme, language, ...session, assigned: null, offers: served.slice(0, 1) });
+      expect(urls.size).toBe(1);
+    }
+    await expect.poll(() => urls.size).toBe(served.length);
+  },
+);
