@@ -21,7 +21,7 @@ export function createCosts({ folder, pool }: Stage, ...serverPids: number[]): (
     const backends = (await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')).trim().split(' ');
     return {
       serverUs: await sumOf(serverPids, processorUs),
-      databaseUs: await sumOf([postmaster, ...backends], processorUs),
+      databaseUs: (await sumOf([postmaster, ...backends], processorUs)) + (await endedChildrenUs(postmaster)),
       systemCalls: await sumOf(serverPids, readsAndWrites),
       walBytes: Number(rows[0]?.bytes),
     };
@@ -30,6 +30,19 @@ export function createCosts({ folder, pool }: Stage, ...serverPids: number[]): (
 
 const sumOf = async <Pid>(pids: readonly Pid[], read: (pid: Pid) => Promise<number>): Promise<number> =>
   (await Promise.all(pids.map(read))).reduce((sum, value) => sum + value, 0);
+
+/** Duration of a clock tick in /proc, in microseconds. */
+const tickUs = 10_000;
+
+/**
+ * Returns the CPU time of a process's children that have ended, in microseconds. Without it, the total would decrease
+ * when a database process ends.
+ */
+async function endedChildrenUs(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[13]) + Number(fields[14])) * tickUs;
+}
 
 /** Returns the number of read and write system calls of a process, including those on sockets. */
 async function readsAndWrites(pid: number): Promise<number> {

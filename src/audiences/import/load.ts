@@ -18,7 +18,8 @@ const rowsPerTurn = 500;
  * the import pauses for a multiple of that time.
  */
 const busyMs = 0.5;
-const pausePerTurn = 4;
+const pausePerTurn = 8;
+const maxPauseMs = 40;
 
 /** Timeout of the statement that adds all members, in milliseconds. */
 const addTimeoutMs = 10 * 60_000;
@@ -118,7 +119,7 @@ async function yieldCpu(): Promise<void> {
   const startMs = performance.now();
   await turn();
   const tookMs = performance.now() - startMs;
-  if (tookMs > busyMs) await sleep(Math.min(20, pausePerTurn * tookMs));
+  if (tookMs > busyMs) await sleep(Math.min(maxPauseMs, pausePerTurn * tookMs));
 }
 
 const stageBatch = (executor: Executor, { keys, expiryMs }: MemberBatch) =>

@@ -121,9 +121,14 @@ const acceptedBy = ({ byValue, otherwise }: Dimension, value: string | null): Bi
 function acceptedByAudiences({ withoutInclude, byKey }: AudienceIndex, audiences: readonly string[]): Bits {
   if (audiences.length === 0) return withoutInclude;
   const bits = withoutInclude.slice();
-  const ofUser = audiences.flatMap((key) => byKey.get(key) ?? []);
-  for (const { included } of ofUser) unite(bits, included);
-  for (const { excluded } of ofUser) subtract(bits, excluded);
+  for (const key of audiences) {
+    const included = byKey.get(key)?.included;
+    if (included !== undefined) unite(bits, included);
+  }
+  for (const key of audiences) {
+    const excluded = byKey.get(key)?.excluded;
+    if (excluded !== undefined) subtract(bits, excluded);
+  }
   return bits;
 }
 
