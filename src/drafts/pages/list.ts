@@ -101,7 +101,9 @@ function draftTable(
       draft.advertiser_id !== null && html`<br><span class="hint">${nameOf(draft.advertiser_id)}</span>`
     }`,
     moment(zone, new Date(draft.created_at), 'minute'),
-    html`${stateBadge(draft.state)} ${waitingText(draft, nowMs)} ${draft.live_at !== null && moment(zone, new Date(draft.live_at), 'minute')}`,
+    html`
+      ${stateBadge(draft.state)} ${waitingText(draft, nowMs)}
+      ${draft.live_at !== null && moment(zone, new Date(draft.live_at), 'minute')}`,
   ]);
   return table(t('nav.drafts'), columns, cells);
 }
