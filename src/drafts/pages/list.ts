@@ -11,7 +11,7 @@ import { kindText, stateBadge, stateTexts, waitingText } from '../views.ts';
 const formId = 'decide';
 
 /** Filter and order of the list, as in its URL. */
-export type DraftListQuery = {
+type DraftListQuery = {
   state: DraftState;
   /** ID of an advertiser, or empty for all authors. */
   advertiserId: string;
