@@ -23,7 +23,7 @@ import { requestMails } from './mails.ts';
 /** Maximum time in advance for which a draft can be scheduled, in milliseconds. */
 const maxAheadMs = 366 * dayMs;
 
-export const maxReasonLength = 2000;
+const maxReasonLength = 2000;
 
 /**
  * Options for an approval:

@@ -110,7 +110,11 @@ function mailOf({ id, email, language, ...due }: Due, publicUrl: string): Mail {
       to: email ?? '',
       subject: t('mails.draftDecided', { publisher, state, subject }),
       text: t('mails.draftDecidedText', {
-        ...{ state, subject, reason, time, comment: reason === '' ? 'no' : 'yes' },
+        state,
+        subject,
+        reason,
+        time,
+        comment: reason === '' ? 'no' : 'yes',
         page: `${publicUrl}${page}`,
       }),
       messageId: `<draft-${id}-${due.user_id}-${due.decided_at?.getTime()}@${new URL(publicUrl).hostname}>`,

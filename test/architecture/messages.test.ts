@@ -84,6 +84,7 @@ test('modules report problems by message key, not by a sentence', () => {
   expect(others.map(({ path }) => path).sort()).toEqual([
     'src/platform/files/layout.ts', // rows of the user's file
     'src/reports/pages/explorer/explorer.ts', // problem of a report, in the reader's language
+    'src/reports/saved/routes.ts', // problem of a report, in English
     'src/reports/schedules/send.ts',
   ]);
 });

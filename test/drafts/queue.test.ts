@@ -74,7 +74,7 @@ test('the queue is filtered by advertiser and state, and ordered by age', async 
   expect(links).toContain(`?state=refused&amp;advertiser_id=${first.id}&amp;order=oldest`);
 });
 
-test('both sides see the comment on an approval, also after a draft went live at its time, and the mail has it', async () => {
+test('both sides see the comment on an approval, on their pages and in the mail', async () => {
   const id = await propose(first, 'Cedar');
   clock += minuteMs;
   const path = `/dashboard/p/${t.publisher.id}/drafts/${id}`;

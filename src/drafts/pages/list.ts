@@ -11,7 +11,7 @@ import { kindText, stateBadge, stateTexts, waitingText } from '../views.ts';
 const formId = 'decide';
 
 /** Filter and order of the list, as in its URL. */
-export type DraftListQuery = {
+type DraftListQuery = {
   state: DraftState;
   /** ID of an advertiser, or empty for all authors. */
   advertiserId: string;
@@ -101,7 +101,9 @@ function draftTable(
       draft.advertiser_id !== null && html`<br><span class="hint">${nameOf(draft.advertiser_id)}</span>`
     }`,
     moment(zone, new Date(draft.created_at), 'minute'),
-    html`${stateBadge(draft.state)} ${waitingText(draft, nowMs)} ${draft.live_at !== null && moment(zone, new Date(draft.live_at), 'minute')}`,
+    html`
+      ${stateBadge(draft.state)} ${waitingText(draft, nowMs)}
+      ${draft.live_at !== null && moment(zone, new Date(draft.live_at), 'minute')}`,
   ]);
   return table(t('nav.drafts'), columns, cells);
 }

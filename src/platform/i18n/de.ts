@@ -2239,35 +2239,6 @@ export const de: Messages = {
     failing: 'mehrere Tage fehlerhaft',
     gone: 'mit Status 410 (Gone) geantwortet',
   },
-  targetingSentence: {
-    whole: 'Wird {who, select, all {allen Nutzern} other {Nutzern}}{included} gezeigt{further}.',
-    include:
-      '{key, select, audiences {der Zielgruppe {values}} countries {{values}} regions {in der Region {values}} cities ' +
-      '{in {values}} postal_codes {mit der Postleitzahl {values}} devices {auf {values}} platforms {auf der Plattform ' +
-      '{values}} languages {mit der Sprache {values}} placements {am Anzeigenplatz {values}} other {mit {values}}}',
-    exclude:
-      '{key, select, audiences {nicht der Zielgruppe {values}} countries {nicht {values}} regions {nicht in der Region ' +
-      '{values}} cities {nicht in {values}} postal_codes {nicht mit der Postleitzahl {values}} devices {nicht auf ' +
-      '{values}} platforms {nicht auf der Plattform {values}} languages {nicht mit der Sprache {values}} placements ' +
-      '{nicht am Anzeigenplatz {values}} other {nicht mit {values}}}',
-    country:
-      '{code, select, CH {in der Schweiz} US {in den USA} GB {im Vereinigten Königreich} NL {in den Niederlanden} TR ' +
-      '{in der Türkei} UA {in der Ukraine} SK {in der Slowakei} MN {in der Mongolei} AE {in den Vereinigten ' +
-      'Arabischen Emiraten} PH {auf den Philippinen} MV {auf den Malediven} BS {auf den Bahamas} IQ {im Irak} IR {im ' +
-      'Iran} LB {im Libanon} YE {im Jemen} SD {im Sudan} TD {im Tschad} VA {im Vatikan} DO {in der Dominikanischen ' +
-      'Republik} CF {in der Zentralafrikanischen Republik} other {in {name}}}',
-    device:
-      '{device, select, desktop {Desktop-Computern} mobile {Mobilgeräten} tablet {Tablets} tv {Fernsehern} other ' +
-      '{{name}}}',
-    hours:
-      '{days, select, weekdays {montags bis freitags} weekend {am Wochenende} all {täglich} other {{names}}}{time, ' +
-      'select, all {} other { {from}–{to} Uhr}}',
-    manyHours: 'in {count} Zeitfenstern pro Woche',
-    condition: 'wenn gilt: {text}',
-    conditions: 'abhängig von {keys}',
-    further: '{values} oder {count} weiteren',
-    knownOnly: 'nur wenn der Nutzer bekannt ist',
-  },
   drafts: {
     about: 'Zu diesem Entwurf',
     after: 'Nachher',
@@ -3291,7 +3262,8 @@ export const de: Messages = {
     draftDecidedText:
       '{state, select, live {„{subject}“ wurde freigegeben und ist live.{comment, select, yes {\n\nKommentar:\n' +
       '{reason}} other {}}} scheduled {„{subject}“ wurde freigegeben und geht am {time} live.{comment, select, yes ' +
-      '{\n\nKommentar:\n{reason}} other {}}} undone {Die Freigabe von „{subject}“ wurde zurückgenommen. Die vorherige Fassung ' +
+      '{\n\nKommentar:\n{reason}} other {}}} undone {Die Freigabe von „{subject}“ wurde zurückgenommen. ' +
+      'Die vorherige Fassung ' +
       'ist wieder live.} other {„{subject}“ wurde mit dieser Begründung abgelehnt:\n\n{reason}\n\nSie können den ' +
       'Entwurf bearbeiten und erneut vorschlagen.}}\n\nEntwurf ansehen:\n{page}\n',
     reset: 'Neues Passwort für Perkwire festlegen',
@@ -4500,6 +4472,38 @@ export const de: Messages = {
     title: 'Sitzung',
     transaction: 'Transaktion {id}',
     why: 'Angebote erklären',
+  },
+  targetingSentence: {
+    whole: 'Wird {who, select, all {allen Nutzern} other {Nutzern}}{included} gezeigt{further}.',
+    include:
+      '{key, select, audiences {der Zielgruppe {values}} countries {{values}} regions {in der Region {values}} ' +
+      'cities ' +
+      '{in {values}} postal_codes {mit der Postleitzahl {values}} devices {auf {values}} platforms {auf der ' +
+      'Plattform ' +
+      '{values}} languages {mit der Sprache {values}} placements {am Anzeigenplatz {values}} other {mit {values}}}',
+    exclude:
+      '{key, select, audiences {nicht der Zielgruppe {values}} countries {nicht {values}} regions {nicht in der ' +
+      'Region ' +
+      '{values}} cities {nicht in {values}} postal_codes {nicht mit der Postleitzahl {values}} devices {nicht auf ' +
+      '{values}} platforms {nicht auf der Plattform {values}} languages {nicht mit der Sprache {values}} placements ' +
+      '{nicht am Anzeigenplatz {values}} other {nicht mit {values}}}',
+    country:
+      '{code, select, CH {in der Schweiz} US {in den USA} GB {im Vereinigten Königreich} NL {in den Niederlanden} TR ' +
+      '{in der Türkei} UA {in der Ukraine} SK {in der Slowakei} MN {in der Mongolei} AE {in den Vereinigten ' +
+      'Arabischen Emiraten} PH {auf den Philippinen} MV {auf den Malediven} BS {auf den Bahamas} IQ {im Irak} IR {im ' +
+      'Iran} LB {im Libanon} YE {im Jemen} SD {im Sudan} TD {im Tschad} VA {im Vatikan} DO {in der Dominikanischen ' +
+      'Republik} CF {in der Zentralafrikanischen Republik} other {in {name}}}',
+    device:
+      '{device, select, desktop {Desktop-Computern} mobile {Mobilgeräten} tablet {Tablets} tv {Fernsehern} other ' +
+      '{{name}}}',
+    hours:
+      '{days, select, weekdays {montags bis freitags} weekend {am Wochenende} all {täglich} other {{names}}}{time, ' +
+      'select, all {} other { {from}–{to} Uhr}}',
+    manyHours: 'in {count} Zeitfenstern pro Woche',
+    condition: 'wenn gilt: {text}',
+    conditions: 'abhängig von {keys}',
+    further: '{values} oder {count} weiteren',
+    knownOnly: 'nur wenn der Nutzer bekannt ist',
   },
   themes: {
     background: 'Hintergrund',

@@ -2065,31 +2065,6 @@ export const en = {
     gone: 'responded with status 410 (Gone)',
   },
   /** Texts for end users. They are complete in every language. */
-  targetingSentence: {
-    whole: 'Shown to {who, select, all {all users} other {users}}{included}{further}.',
-    include:
-      '{key, select, audiences {in the audience {values}} countries {in {values}} regions {in the region {values}} ' +
-      'cities {in {values}} postal_codes {with the postal code {values}} devices {on {values}} platforms {on the ' +
-      'platform {values}} languages {who use {values}} placements {at the placement {values}} other {with {values}}}',
-    exclude:
-      '{key, select, audiences {not to the audience {values}} countries {not in {values}} regions {not in the region ' +
-      '{values}} cities {not in {values}} postal_codes {not with the postal code {values}} devices {not on {values}} ' +
-      'platforms {not on the platform {values}} languages {not to users of {values}} placements {not at the placement ' +
-      '{values}} other {not with {values}}}',
-    country:
-      '{code, select, US {the United States} GB {the United Kingdom} AE {the United Arab Emirates} NL {the ' +
-      'Netherlands} PH {the Philippines} BS {the Bahamas} MV {the Maldives} GM {the Gambia} DO {the Dominican ' +
-      'Republic} CF {the Central African Republic} other {{name}}}',
-    device: '{device, select, desktop {desktop} mobile {mobile} tablet {tablet} tv {TV} other {{name}}}',
-    hours:
-      '{days, select, weekdays {on weekdays} weekend {at weekends} all {every day} other {on {names}}}{time, select, ' +
-      'all {} other { {from}–{to}}}',
-    manyHours: 'in {count} time windows per week',
-    condition: 'if {text}',
-    conditions: 'depending on {keys}',
-    further: '{values} or {count} others',
-    knownOnly: 'only if the user is known',
-  },
   drafts: {
     about: 'About this draft',
     after: 'After',
@@ -2107,8 +2082,8 @@ export const en = {
     oldestFirst: 'Oldest first',
     order: 'Order',
     waitingFor:
-      'for {unit, select, minute {{count, plural, one {# minute} other {# minutes}}} hour {{count, plural, one {# hour} ' +
-      'other {# hours}}} other {{count, plural, one {# day} other {# days}}}}',
+      'for {unit, select, minute {{count, plural, one {# minute} other {# minutes}}} hour {{count, plural, one {# ' +
+      'hour} other {# hours}}} other {{count, plural, one {# day} other {# days}}}}',
     changes: 'Changes',
     creative: 'Image',
     decidedAlready: 'Someone else has already decided on this draft. Reload the page.',
@@ -3043,7 +3018,8 @@ export const en = {
     draftDecidedText:
       '{state, select, live {“{subject}” was approved and is live.{comment, select, yes {\n\nComment:\n{reason}} ' +
       'other {}}} scheduled {“{subject}” was approved. It goes live on {time}.{comment, select, yes ' +
-      '{\n\nComment:\n{reason}} other {}}} undone {The approval of “{subject}” was undone. The previous version is live again.} other ' +
+      '{\n\nComment:\n{reason}} other {}}} undone {The approval of “{subject}” was undone. ' +
+      'The previous version is live again.} other ' +
       '{“{subject}” was rejected for this reason:\n\n{reason}\n\nYou can edit the draft and propose it ' +
       'again.}}\n\nView the draft:\n{page}\n',
     reset: 'Set a new Perkwire password',
@@ -4203,6 +4179,32 @@ export const en = {
     title: 'Session',
     transaction: 'Transaction {id}',
     why: 'Explain the offers',
+  },
+  targetingSentence: {
+    whole: 'Shown to {who, select, all {all users} other {users}}{included}{further}.',
+    include:
+      '{key, select, audiences {in the audience {values}} countries {in {values}} regions {in the region {values}} ' +
+      'cities {in {values}} postal_codes {with the postal code {values}} devices {on {values}} platforms {on the ' +
+      'platform {values}} languages {who use {values}} placements {at the placement {values}} other {with {values}}}',
+    exclude:
+      '{key, select, audiences {not to the audience {values}} countries {not in {values}} regions {not in the region ' +
+      '{values}} cities {not in {values}} postal_codes {not with the postal code {values}} devices {not on {values}} ' +
+      'platforms {not on the platform {values}} languages {not to users of {values}} placements {not at the ' +
+      'placement ' +
+      '{values}} other {not with {values}}}',
+    country:
+      '{code, select, US {the United States} GB {the United Kingdom} AE {the United Arab Emirates} NL {the ' +
+      'Netherlands} PH {the Philippines} BS {the Bahamas} MV {the Maldives} GM {the Gambia} DO {the Dominican ' +
+      'Republic} CF {the Central African Republic} other {{name}}}',
+    device: '{device, select, desktop {desktop} mobile {mobile} tablet {tablet} tv {TV} other {{name}}}',
+    hours:
+      '{days, select, weekdays {on weekdays} weekend {at weekends} all {every day} other {on {names}}}{time, select, ' +
+      'all {} other { {from}–{to}}}',
+    manyHours: 'in {count} time windows per week',
+    condition: 'if {text}',
+    conditions: 'depending on {keys}',
+    further: '{values} or {count} others',
+    knownOnly: 'only if the user is known',
   },
   themes: {
     background: 'Background',

@@ -185,7 +185,7 @@ const viewOf = ({ id, name, query, userId }: SavedReport): Static<typeof savedRe
 type Target = { publisher: Publisher; saved: SavedReport };
 
 async function run(
-  { reports, now }: Pick<RouteDeps, 'reports' | 'now'>,
+  { reports, now }: { reports: ReportService; now: () => number },
   request: FastifyRequest,
   reply: FastifyReply,
   { publisher, saved }: Target,

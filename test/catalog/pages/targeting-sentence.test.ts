@@ -25,7 +25,8 @@ test.each<[CampaignRules, string, string]>([
       schedule: { hours: [office] },
     },
     'Shown to users in Germany on mobile, on weekdays 09:00–17:00, not to the audience customers.',
-    'Wird Nutzern in Deutschland auf Mobilgeräten gezeigt, montags bis freitags 09:00–17:00 Uhr, nicht der Zielgruppe ' +
+    'Wird Nutzern in Deutschland auf Mobilgeräten gezeigt, montags bis freitags 09:00–17:00 Uhr, nicht der ' +
+      'Zielgruppe ' +
       'customers.',
   ],
   [
@@ -49,7 +50,8 @@ test.each<[CampaignRules, string, string]>([
       },
     },
     'Shown to users in the audience buyers or guests with iOS with Safari who use German at the placement checkout.',
-    'Wird Nutzern der Zielgruppe buyers oder guests mit iOS mit Safari mit der Sprache Deutsch am Anzeigenplatz checkout ' +
+    'Wird Nutzern der Zielgruppe buyers oder guests mit iOS mit Safari mit der Sprache Deutsch am Anzeigenplatz ' +
+      'checkout ' +
       'gezeigt.',
   ],
   [
@@ -64,7 +66,8 @@ test.each<[CampaignRules, string, string]>([
       conditions: { key: 'plan', op: 'equals', value: 'gold' },
     },
     'Shown to all users, on weekdays 09:00–17:00 and at weekends, if plan is gold, only if the user is known.',
-    'Wird allen Nutzern gezeigt, montags bis freitags 09:00–17:00 Uhr und am Wochenende, wenn gilt: plan ist gold, nur ' +
+    'Wird allen Nutzern gezeigt, montags bis freitags 09:00–17:00 Uhr und am Wochenende, wenn gilt: plan ist gold, ' +
+      'nur ' +
       'wenn der Nutzer bekannt ist.',
   ],
   [
@@ -92,7 +95,7 @@ test.each<[CampaignRules, string, string]>([
   ]);
 });
 
-test('the sentence is on the campaign page, in the list and, with the values being entered, in the editor', async () => {
+test('the sentence is on the campaign page, in the list and, for entered values, in the editor', async () => {
   const user = await signInAs(t, 'manager');
   const base = `/dashboard/p/${t.publisher.id}/campaigns`;
   const rules = { targeting: { cities: { include: ['<b>Reno</b>'] } } };
