@@ -138,7 +138,11 @@
       clear.textContent = message('clearFilters');
       clear.href = location.pathname;
       clear.addEventListener('click', () => sessionStorage.removeItem(storageKey(location.pathname)));
-      filters.append(clear);
+      const apply = filters.querySelector('button');
+      const buttons = document.createElement('div');
+      buttons.className = 'actions';
+      apply.replaceWith(buttons);
+      buttons.append(apply, clear);
     } else sessionStorage.removeItem(storageKey(location.pathname));
   }
   for (const link of document.querySelectorAll('.sidebar nav a, .trail a')) {

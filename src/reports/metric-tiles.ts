@@ -138,7 +138,7 @@ function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number)
 
 /**
  * Returns the text that shows the total in the reporting currency, with the date of its exchange rates. The text is
- * empty if there is no reporting currency or no revenue.
+ * empty if there is no reporting currency or no revenue, or if all revenue is already in the reporting currency.
  */
 export function convertedText(
   { reportingCurrency }: Publisher,
@@ -146,6 +146,7 @@ export function convertedText(
   total: Metrics,
 ): string {
   if (reportingCurrency === null || converted === undefined || total.money.length === 0) return '';
+  if (total.money.every(({ currency }) => currency === reportingCurrency)) return '';
   if (converted === null) return t('reports.notConverted', { currency: reportingCurrency });
   const amount = moneyFormat(reportingCurrency)(converted.revenue);
   const { rates_as_of: day } = converted;

@@ -1,5 +1,7 @@
 import { type EventKind, eventKinds, splitKind } from '../catalog/event-kinds.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
+import { countryName } from '../shell/format.ts';
+import { unknownValue } from './query/source.ts';
 
 /** Reasons with a text of their own. Other reasons are shown as they are stored. */
 const reasons = [
@@ -28,4 +30,16 @@ export function kindText(stored: string): string {
   return kind in eventKinds || ['session', 'conversion', 'void'].includes(kind)
     ? t(`rows.kind_${kind as EventKind}` as MessageKey)
     : kind;
+}
+
+const systems: Readonly<Record<string, string>> = { ios: 'iOS', macos: 'macOS', ipados: 'iPadOS', linux: 'Linux' };
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Returns the display text of a country, device or operating system. Values of other dimensions are unchanged. */
+export function valueWord(by: string, value: string): string {
+  const isKnown = by === 'country' || by === 'device' || by === 'os';
+  if (isKnown && value === unknownValue) return t('reports.unknown');
+  if (by === 'country') return countryName(value);
+  if (by === 'device') return capital(value);
+  return by === 'os' ? (systems[value] ?? capital(value)) : value;
 }

@@ -349,7 +349,11 @@ const labelOf = ({ label, of }: { label: string; of?: string | undefined }): str
  */
 function errorSummary({ errors, labels }: FormState): Html {
   const isOf = (name: string) => (field: string) => name === field || name.startsWith(`${field}.`);
-  const fieldOf = (name: string) => [...labels.keys()].filter(isOf(name)).sort((a, b) => b.length - a.length)[0];
+  const fields = [...labels.keys()];
+  // An error of several fields, such as those of a rule's match, leads to the first one.
+  const fieldOf = (name: string): string | undefined =>
+    fields.filter(isOf(name)).sort((a, b) => b.length - a.length)[0] ??
+    (name === '' ? undefined : fields.find((field) => field.startsWith(`${name}.`)));
   const entries = [...errors].map(([name, message]) => {
     const field = fieldOf(name);
     if (field !== undefined) return html`<li><a href="#${idOf(field)}">${labels.get(field)}</a>: ${message}</li>`;

@@ -10,7 +10,7 @@ import { defaultButton } from '../../shell/row-list.ts';
 import { safeOdds } from '../loading/lines.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';
-import { type CodeStatus, cardId, codesLink } from './paths.ts';
+import { type CodeStatus, cardId, codesLink, roughHours } from './paths.ts';
 
 /** Coupon settings and stock of an offer. `pool` is null if the offer has no codes. */
 type OfferCoupons = { offerId: number; pool: PoolView | null; stock: StockView };
@@ -69,7 +69,8 @@ export function couponCard(context: PublisherContext, coupons: OfferCoupons, ref
 function stockPart(context: PublisherContext, pool: PoolView, stock: StockView): Html {
   const { publisher } = context;
   const codes = (status: CodeStatus) => codesLink(context, pool.offer_id, status, stock[status]);
-  const hours = stock.hours_left === null ? nothing : html` · ${t('coupons.hoursLeft', { hours: stock.hours_left })}`;
+  const hours =
+    stock.hours_left === null ? nothing : html` · ${t('coupons.hoursLeft', { hours: roughHours(stock.hours_left) })}`;
   const stockText = html`${count(stock.left)}${hours} ${stock.low ? badge(t('coupons.low'), 'warn') : nothing}`;
   const ended = stock.expired ? badge(t('coupons.expired'), 'bad') : nothing;
   const { loading } = stock;

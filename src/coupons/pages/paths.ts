@@ -27,3 +27,6 @@ export const codesLink = (
   value === 0
     ? count(value)
     : html`<a class="opens-rows" href="${codesUrl(context, offerId, status)}" title="${t('rows.open')}">${count(value)}</a>`;
+
+/** Rounds an estimated time in hours. Only short times keep a decimal. */
+export const roughHours = (hours: number): number => (hours < 10 ? hours : Math.round(hours));

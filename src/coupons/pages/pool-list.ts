@@ -17,7 +17,7 @@ import { queryText } from '../../shell/context.ts';
 import { count, momentOr } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type ListedPool, type PoolState, poolStates } from '../pool-list.ts';
-import { cardId, codesLink, poolsPath } from './paths.ts';
+import { cardId, codesLink, poolsPath, roughHours } from './paths.ts';
 
 const poolsPerPage = 50;
 
@@ -110,7 +110,7 @@ function poolTable(context: PublisherContext, pools: readonly ListedPool[]): Htm
 
 const stockOf = ({ left: stock, hours_left: hours }: ListedPool): Html => html`
   ${count(stock)}
-  ${hours === null ? nothing : html`<br><small>${t('coupons.hoursLeft', { hours })}</small>`}`;
+  ${hours === null ? nothing : html`<br><small>${t('coupons.hoursLeft', { hours: roughHours(hours) })}</small>`}`;
 
 /** Returns what happens to an offer whose pool gives no codes. */
 function consequenceOf({ state, has_fallback: hasFallback, paused_since: paused }: ListedPool): string {

@@ -9,7 +9,7 @@ import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { fromMicros } from '../../platform/money.ts';
 import { wordProblem } from '../../platform/problem.ts';
 import { offerNames } from '../../reports/metric-tiles.ts';
-import { kindText, reasonText } from '../../reports/row-words.ts';
+import { kindText, reasonText, valueWord } from '../../reports/row-words.ts';
 import { badge, card, descriptionList, emptyState, link, linkButton, notice } from '../../shell/components.ts';
 import { pathText, queryText } from '../../shell/context.ts';
 import { count, countryName, moment, moneyFormat } from '../../shell/format.ts';
@@ -121,8 +121,8 @@ async function storyPage(scope: Scope, context: PublisherContext): Promise<Page>
             [t('rows.time'), moment(publisher, session.created_at, 'second')],
             [t('dimensions.placement'), session.placement],
             [t('dimensions.country'), session.country === null ? '–' : countryName(session.country)],
-            [t('dimensions.device'), session.device ?? '–'],
-            [t('dimensions.os'), session.os ?? '–'],
+            [t('dimensions.device'), session.device === null ? '–' : valueWord('device', session.device)],
+            [t('dimensions.os'), session.os === null ? '–' : valueWord('os', session.os)],
             [t('rows.user'), user === null ? '–' : userLink(context, user)],
             [t('story.offers'), count(session.offer_ids.length)],
           ]),

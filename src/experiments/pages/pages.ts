@@ -59,7 +59,7 @@ export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
     lead: 'experiments.lead',
     writes: 'admin',
     columns: () => [
-      ...[{ text: t('experiments.title') }, { text: t('experiments.does') }, { text: t('common.status') }],
+      ...[{ text: t('common.name') }, { text: t('experiments.does') }, { text: t('common.status') }],
       { text: t('experiments.since') },
     ],
     cells: (context, row) => cells(context, row as ExperimentView),

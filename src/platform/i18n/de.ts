@@ -1452,7 +1452,10 @@ export const de: Messages = {
     fontNotRead: 'Die Schrift konnte nicht gelesen werden. Prüfen Sie die URL und versuchen Sie es noch einmal.',
   },
   campaigns: {
+    addCampaign: 'Kampagne hinzufügen',
     addTag: 'Tag hinzufügen',
+    allCampaigns: 'Alle Kampagnen dieses Werbetreibenden',
+    noneOfAdvertiser: 'Dieser Werbetreibende hat noch keine Kampagnen.',
     tag: 'Tag',
     tagged: 'Tag zu {things} hinzugefügt.',
     advertisersLead:
@@ -1731,7 +1734,8 @@ export const de: Messages = {
     from: 'Von',
     to: 'Bis',
     daysLabel: 'Tage',
-    hourGridHint: 'Wenn Sie keine auswählen, gelten alle Uhrzeiten. Ziehen Sie mit der Maus, um mehrere auszuwählen.',
+    hourGridHint:
+      'Wenn Sie keine auswählen, gelten alle Uhrzeiten. Ziehen Sie über die Felder, um mehrere auszuwählen.',
     target_countries: 'Länder',
     exclude_countries: 'Ausgeschlossene Länder',
     target_regions: 'Regionen',
@@ -3121,6 +3125,7 @@ export const de: Messages = {
     removeConfirm:
       'Die Übersetzung auf {language} wird entfernt. Nutzer sehen das Angebot dann in einer anderen Sprache.',
     removed: '{language} entfernt.',
+    originalShown: 'Fehlt. Nutzer sehen den Originaltext.',
     shownInstead: 'Fehlt. Nutzer sehen: {text}',
     title: 'Sprachen',
     toTranslate: 'Fehlende Übersetzungen: {language}',
@@ -3975,7 +3980,7 @@ export const de: Messages = {
     order: 'Sortierung',
     overview: 'Übersicht',
     overviewLead: '{publisher}. Zeiten in {zone}.',
-    points: '{points, number, ::.0} %-Punkte',
+    points: '{points, number, ::.0} PP',
     range: 'Zeitraum',
     removeAll: 'Alle entfernen',
     removeConfirm:
@@ -4349,6 +4354,7 @@ export const de: Messages = {
     audiencesKnown:
       'Andere Segment-Zielgruppen werden nur übernommen, wenn es eine Zielgruppe mit demselben Schlüssel gibt.',
     restIgnored: 'Alles andere wird ignoriert.',
+    webhookUrl: 'Webhook-URL',
     latest: 'Letzte Ereignisse',
     eventsLead: 'Die letzten 100 Ereignisse, ohne ihre Werte.',
     noEvents: 'Noch keine Ereignisse. Verbinden Sie eine Quelle, um ihre Ereignisse hier zu sehen.',

@@ -6,7 +6,7 @@ import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
-import { badge, type Cell, card, notice, saveForm, type Tone, table } from '../../shell/components.ts';
+import { badge, type Cell, card, copyable, notice, saveForm, type Tone, table } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, type FormValues, fieldErrorsOf, rowsField } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
@@ -77,8 +77,8 @@ async function sourcesPage(
         t('sources.connect'),
         html`
           <p>${t('sources.connectText')}</p>
-          <p><code>POST ${publicUrl}/manage/v1/sources/segment</code></p>
-          <p><code>authorization: Bearer …</code></p>`,
+          ${copyable(`${publicUrl}/manage/v1/sources/segment`, t('sources.webhookUrl'))}
+          <p class="hint"><code>authorization: Bearer …</code></p>`,
       )}
       ${card(t('sources.becomes'), inWords(source.settings))}
       ${card(t('sources.mapping'), saveForm(context, to, fields, { rows: true }), { lead: t('sources.mappingHint') })}

@@ -14,11 +14,13 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { wordProblem } from '../../../platform/problem.ts';
 import {
   type Column,
+  card,
   emptyState,
   fieldWarning,
   link,
   linkButton,
   strongLink,
+  table,
   warningNotice,
 } from '../../../shell/components.ts';
 import { type FormValue, hasRole, keyIn, queryText } from '../../../shell/context.ts';
@@ -33,7 +35,7 @@ import { duplicateCampaign } from '../../resources/duplicate.ts';
 import { duplicateButton, registerDuplicate } from '../duplicate.ts';
 import { type PageServices, reachPath } from '../services.ts';
 import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
-import { deliveryFilter, exhaustedNotice } from './delivery.ts';
+import { deliveryCell, deliveryFilter, exhaustedNotice } from './delivery.ts';
 import { campaignFigures, goalToForm } from './goals.ts';
 import { registerLandingCheck } from './landing-field.ts';
 import { forecastValuesOf, newCampaign, newForecastPath } from './new-campaign.ts';
@@ -259,6 +261,41 @@ const campaignCells = ({ path }: PublisherContext, row: View) => [
   link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
 ];
 
+/** Maximum number of campaigns on the page of their advertiser. */
+const maxListed = 20;
+
+/** Renders the campaigns of an advertiser, with links to their pages and their report. */
+async function campaignsCard(
+  { management, additions }: PageServices,
+  context: PublisherContext,
+  advertiserId: number,
+): Promise<Html> {
+  const { path } = context;
+  const query = { advertiser_id: String(advertiserId), limit: String(maxListed), sort: 'name' };
+  const { rows, nextCursor } = await management.list(context, campaigns, query);
+  const extended = await management.read(context, (work) => withAdditions(additions, campaigns, work, rows));
+  const columns = [t('common.name'), t('campaigns.payout'), t('campaigns.delivery')].map((text) => ({ text }));
+  const listPath = path(`/campaigns?advertiser_id=${advertiserId}`);
+  const list =
+    rows.length === 0
+      ? html`<p class="hint">${t('campaigns.noneOfAdvertiser')}</p>`
+      : table(
+          t('nav.campaigns'),
+          columns,
+          extended.map((row) => [
+            strongLink(path(`/campaigns/${row.id}`), String(row.name)),
+            html`<span translate="no">${payoutText(row)}</span>`,
+            deliveryCell(row),
+          ]),
+        );
+  const add = linkButton(path(`/campaigns/new?advertiser_id=${advertiserId}`), t('campaigns.addCampaign'));
+  return card(
+    t('nav.campaigns'),
+    html`${list}${nextCursor !== null && html`<p class="actions">${link(listPath, t('campaigns.allCampaigns'))}</p>`}`,
+    { ...(hasRole(context.viewer.user.role, 'manager') && { actions: add }) },
+  );
+}
+
 export function advertiserPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   registerStop(pages, services, { resource: advertisers, nameOf });
@@ -290,6 +327,7 @@ export function advertiserPages(app: App, services: PageServices): void {
       }
       ${stopButton(context, advertisers, view, nameOf(view))}`,
     notice: async (context, view) => stopNotice(context, view),
+    below: (context, view) => campaignsCard(services, context, Number(view.id)),
     afterCreate: ({ path }, view) => ({
       to: path(`/campaigns/new?advertiser_id=${view.id}`),
       done: t('campaigns.advertiserSavedNext', { name: String(view.name) }),

@@ -3,7 +3,7 @@ import type { View } from '../../../management/resource.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { canonicalTag } from '../../../platform/lib/language-tags.ts';
-import { badge, card, csrfField, emptyState, link, linkButton, table } from '../../../shell/components.ts';
+import { badge, card, csrfField, emptyState, link, linkButton, strongLink, table } from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
 import { checkButton, fileCheckArea, fileFields, importByForm } from '../../../shell/files.ts';
 import { count, languageName, unknownLanguageText } from '../../../shell/format.ts';
@@ -114,7 +114,8 @@ const countsTable = ({ path: to }: PublisherContext, counts: readonly Translatio
     ]),
   );
 
-const nameAndTag = (href: string, tag: string): Html => html`${link(href, languageName(tag))} <code>${tag}</code>`;
+const nameAndTag = (href: string, tag: string): Html =>
+  html`${strongLink(href, languageName(tag))} <code>${tag}</code>`;
 
 async function untranslatedCard(
   management: PageServices['management'],

@@ -182,7 +182,9 @@ function textPair(form: FormBuilder, edited: Edited, tag: string, { name, texts 
   const isMissing = (texts[name] ?? '') === '';
   const instead = shownInstead(translations, tag, name) ?? inUnit(tag, name, originals[name]);
   const hint = isMissing
-    ? t('languages.shownInstead', { text: instead })
+    ? instead === originals[name]
+      ? t('languages.originalShown')
+      : t('languages.shownInstead', { text: instead })
     : isTooLong(name, texts)
       ? t('languages.isTooLong')
       : undefined;

@@ -1,7 +1,6 @@
 import type { Campaign, Offer, Publisher, Snapshot } from '../../../catalog/types.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { countryName } from '../../../shell/format.ts';
-import { unknownValue } from '../../query/source.ts';
+import { valueWord } from '../../row-words.ts';
 import { attributeOf, type ExplorerDimension } from './state.ts';
 
 /**
@@ -41,9 +40,6 @@ export function namesOf({ offers }: Snapshot, { id: publisherId }: Publisher): N
 export const dimensionText = (name: string): string =>
   attributeOf(name) ?? t(`dimensions.${name as ExplorerDimension | 'time'}`);
 
-const systems: Readonly<Record<string, string>> = { ios: 'iOS', macos: 'macOS', ipados: 'iPadOS', linux: 'Linux' };
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
 /** Returns the display text of a dimension value. */
 export function valueText(names: Names, by: string, value: string): string {
   const id = Number(value);
@@ -53,7 +49,7 @@ export function valueText(names: Names, by: string, value: string): string {
   }
   if (by === 'campaign') return names.campaign(id)?.name ?? t('reports.campaign', { id: String(id) });
   if (by === 'advertiser') return names.advertiser(id) ?? t('reports.removedAdvertisers');
-  return wordOf(by, value);
+  return valueWord(by, value);
 }
 
 /** Returns a second line that distinguishes values with equal names, or an empty string if no such line is needed. */
@@ -62,12 +58,4 @@ export function valueDetail(names: Names, by: string, value: string): string {
   const name = by === 'offer' ? names.offer(id)?.campaign.name : names.campaign(id)?.advertiserName;
   const hasDetail = (by === 'offer' || by === 'campaign') && name !== undefined;
   return hasDetail ? t('reports.nameAndId', { name, id: String(id) }) : '';
-}
-
-function wordOf(by: string, value: string): string {
-  const isKnown = by === 'country' || by === 'device' || by === 'os';
-  if (isKnown && value === unknownValue) return t('reports.unknown');
-  if (by === 'country') return countryName(value);
-  if (by === 'device') return capital(value);
-  return by === 'os' ? (systems[value] ?? capital(value)) : value;
 }
