@@ -351,7 +351,7 @@ export function actionButton({ request }: PageContext, action: ActionButton): Ht
 type SaveForm = {
   button?: string;
   /** Appearance of the button. Default: main. */
-  kind?: 'main' | 'danger';
+  kind?: 'main' | 'danger' | '';
   cancel?: string;
   /** URL of the page that contains the form. Set it if validation errors are shown at another URL. */
   page?: string;

@@ -94,3 +94,38 @@ test('400 and 403: rejects an invalid day or grouping, and keys without reports 
   for (const query of ['?from=yesterday', '?by=placement', '?from=2026-13-45', '?from=2026-02-01&to=2026-01-01'])
     expect((await report(query)).status, query).toBe(400);
 });
+
+test('a number of conversions opens them, by the day in the time zone of the publisher that booked them', async () => {
+  const { pool, deps, publisher } = t;
+  await pool.query("update publishers set time_zone = 'Pacific/Auckland' where id = $1", [carrier]);
+  await pool.query("update publishers set time_zone = 'UTC' where id = $1", [publisher.id]);
+  await pool.query('update rollups set conversions = 1 where offer_id = any($1)', [[own.offer, other.offer]]);
+  await deps.catalog.refresh();
+  const yesterday = dayOf(deps.now() - 86_400_000);
+  const book = (publisherId: number, { id, offer, campaign }: TestAdvertiser, txn: string) =>
+    pool.query(
+      `insert into conversions (day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id,
+        advertiser_id, txn_id, payout_micros, currency, is_loyalty, loyalty_micros, click_at, booked_at)
+      values ($1, gen_random_uuid(), $2, 'sale', gen_random_uuid(), false, gen_random_uuid(), $3, $4, $5, $6, 1000000,
+        'USD', false, 0, $7, $7)`,
+      [dayOf(deps.now()), offer, publisherId, campaign, id, txn, `${yesterday}T20:00:00Z`],
+    );
+  await book(publisher.id, own, 'txn-own');
+  await book(carrier, own, 'txn-carrier');
+  await book(publisher.id, other, 'txn-other');
+  const linkIn = async (by: string): Promise<string[]> => {
+    const { body } = await own.user.get(pathOf(own, `/reports?by=${by}`));
+    return [...body.matchAll(/class="opens-rows" href="([^"]*)"/g)].map(([, href = '']) =>
+      href.replaceAll('&amp;', '&'),
+    );
+  };
+  const bookedIn = async (url = ''): Promise<string[]> => {
+    const { body } = await own.user.get(url);
+    return [...body.matchAll(/txn-(\w+)/g)].map(([, name = '']) => name).sort();
+  };
+  expect(await Promise.all((await linkIn('campaign')).map(bookedIn))).toEqual([['carrier', 'own']]);
+  expect(await Promise.all((await linkIn('publisher')).map(bookedIn))).toEqual([['carrier'], ['own']]);
+  expect(await bookedIn(pathOf(own, `/conversions?from=${yesterday}&to=${yesterday}`))).toEqual(['own']);
+  expect(await bookedIn(pathOf(own, `/conversions?from=${dayOf(deps.now())}`))).toEqual(['carrier']);
+  expect(await bookedIn(pathOf(own, `/conversions?campaign=${other.campaign}`))).toEqual([]);
+});

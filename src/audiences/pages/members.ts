@@ -245,7 +245,7 @@ function questions(context: PublisherContext, to: string, others: readonly { val
   const form = createForm({ pub_user_id: '', other: '' });
   const user = form.input('pub_user_id', { label: t('audiences.user'), autocomplete: 'off', secret: true });
   return html`
-    ${saveForm(context, `${to}/find`, columns([user]), { button: t('audiences.find') })}
+    ${saveForm(context, `${to}/find`, columns([user]), { button: t('audiences.find'), kind: '' })}
     ${
       others.length === 0
         ? nothing
@@ -253,7 +253,7 @@ function questions(context: PublisherContext, to: string, others: readonly { val
             context,
             `${to}/overlap`,
             columns([form.select('other', { label: t('audiences.other'), choices: others })]),
-            { button: t('audiences.countOverlap') },
+            { button: t('audiences.countOverlap'), kind: '' },
           )
     }`;
 }

@@ -89,10 +89,12 @@ async function codesPage(management: ManagementClient, context: PublisherContext
   });
   const cellsOf = (row: CodeRow): Cell[] => [
     strongLink(path(`/story/${row.session_id}`), moment(publisher, row.given_at, 'second')),
+    html`<code>${row.session_id}</code>`,
     statusCell(context, row),
     momentOr(publisher, row.expires_at),
   ];
-  const columns = [t(status === 'held' ? 'couponCodes.heldAt' : 'couponCodes.givenAt'), t('common.status')];
+  const time = t(status === 'held' ? 'couponCodes.heldAt' : 'couponCodes.givenAt');
+  const columns = [time, t('rows.kind_session'), t('common.status')];
   return {
     title: t('couponCodes.title'),
     lead: html`${t('couponCodes.lead')} ${link(path(`/offers/${offerId}#${cardId}`), offer)}`,

@@ -63,15 +63,17 @@ export function couponCard(context: PublisherContext, coupons: OfferCoupons, ref
       })
     }
     ${canEdit && pool !== null && removal(context, path, pool, stock)}`;
-  return html`<div id="${cardId}">${card(t('coupons.title'), body, { lead: t('coupons.lead') })}</div>`;
+  const options = pool === null ? { lead: t('coupons.lead') } : {};
+  return html`<div id="${cardId}">${card(t('coupons.title'), body, options)}</div>`;
 }
 
 function stockPart(context: PublisherContext, pool: PoolView, stock: StockView): Html {
   const { publisher } = context;
   const codes = (status: CodeStatus) => codesLink(context, pool.offer_id, status, stock[status]);
-  const hours =
-    stock.hours_left === null ? nothing : html` · ${t('coupons.hoursLeft', { hours: roughHours(stock.hours_left) })}`;
-  const stockText = html`${count(stock.left)}${hours} ${stock.low ? badge(t('coupons.low'), 'warn') : nothing}`;
+  const { hours_left: hoursLeft } = stock;
+  const estimate = hoursLeft === null ? null : t('coupons.hoursLeft', { hours: roughHours(hoursLeft) });
+  const hours = estimate !== null && html`<br><small>${estimate}</small>`;
+  const stockText = html`${count(stock.left)} ${stock.low ? badge(t('coupons.low'), 'warn') : nothing}${hours}`;
   const ended = stock.expired ? badge(t('coupons.expired'), 'bad') : nothing;
   const { loading } = stock;
   return html`

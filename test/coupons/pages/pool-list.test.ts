@@ -64,6 +64,47 @@ test('all pools are listed with their stock, and those that need attention come 
   expect([...filtered.matchAll(/\/offers\/(\d+)#coupons/g)]).toHaveLength(1);
 });
 
+test('the numbers of a pool open its codes, each with its status and the session of its user', async () => {
+  const insert = (minute: number, columns: string) =>
+    t.pool.query(
+      `insert into coupons (user_key, offer_id, publisher_id, session_id, sealed, digest, given_at, held_until,
+        redeemed_at, cancelled_at)
+      select gen_random_uuid(), 1, $1, $2, '', gen_random_uuid(), '2026-05-01T12:00:00Z'::timestamptz
+        + $3 * interval '1 minute', ${columns}`,
+      [t.publisher.id, `0196a000-0000-7000-8000-00000000000${minute}`, minute],
+    );
+  await insert(1, 'null, null, null');
+  await insert(2, 'null, now(), null');
+  await insert(3, 'null, now(), now()');
+  await insert(4, "now() + interval '1 hour', null, null");
+  await t.pool.query('update coupon_stock set given = 3, redeemed = 1, cancelled = 1, held = 1 where offer_id = 1');
+  const list = (await analyst.get(own('/coupons'))).body;
+  const codes = own('/offers/1/coupons/codes');
+  for (const status of ['given', 'redeemed']) expect(list).toContain(`href="${codes}?status=${status}"`);
+  const sessionsOf = async (query: string): Promise<number[]> => {
+    const { statusCode, body } = await analyst.get(`${codes}${query}`);
+    expect(statusCode).toBe(200);
+    return [...body.matchAll(/\/story\/0196a000-0000-7000-8000-00000000000(\d)/g)].map(([, minute]) => Number(minute));
+  };
+  expect(await sessionsOf('?status=given')).toEqual([3, 2, 1]);
+  expect(await sessionsOf('?status=redeemed')).toEqual([2]);
+  expect(await sessionsOf('?status=cancelled')).toEqual([3]);
+  expect(await sessionsOf('?status=held')).toEqual([4]);
+  const after = '2026-05-01T12:03:00.000Z_0196a000-0000-7000-8000-000000000003';
+  expect(await sessionsOf(`?after=${after}`)).toEqual([2, 1]);
+  for (const text of ['nowhere', '2026-02-31T00:00:00.000Z_0196a000-0000-7000-8000-000000000003'])
+    expect((await analyst.get(`${codes}?after=${text}`)).statusCode).toBe(200);
+  const german = textOf((await analyst.get(`${codes}?status=held`, { 'accept-language': 'de' })).body);
+  expect(german).toMatch(/Vergeben \(3\).*Reserviert \(1\).*bis/);
+});
+
+test('another publisher cannot open the codes', async () => {
+  const operator = await signInAs(t, 'operator');
+  const { publisher: other } = await addPublisher(t);
+  expect((await operator.get(`/dashboard/p/${other.id}/offers/1/coupons/codes`)).statusCode).toBe(404);
+  expect((await operator.get(own('/offers/1/coupons/codes'))).statusCode).toBe(200);
+});
+
 test('another publisher sees none of the pools', async () => {
   const { publisher: other } = await addPublisher(t);
   expect((await listOf('', other.key)).data).toEqual([]);
