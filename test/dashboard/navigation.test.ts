@@ -285,7 +285,7 @@ describe('in the browser', () => {
     await current.waitFor({ state: 'hidden' });
     await page.getByRole('banner').getByRole('button', { name: 'Search' }).click();
     await page.getByRole('combobox', { name: 'Search' }).fill('webhooks');
-    await page.getByRole('option', { name: /^Webhooks/ }).click();
+    await page.getByRole('option', { name: /^Webhooks\s+Developers/ }).click();
     await page.waitForURL(/\/settings\/webhooks/);
     await page.context().close();
   });

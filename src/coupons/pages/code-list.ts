@@ -8,7 +8,7 @@ import { badge, type Cell, emptyState, link, pager, strongLink, table, tabs } fr
 import { keyIn, queryText } from '../../shell/context.ts';
 import { moment, momentOr } from '../../shell/format.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
-import { requireOffer, requirePool } from '../pools.ts';
+import { requireOffer } from '../pools.ts';
 import { readStock } from '../stock.ts';
 import { type CodeStatus, cardId, codeStatuses, codesUrl, poolsPath } from './paths.ts';
 
@@ -65,7 +65,6 @@ async function codesPage(management: ManagementClient, context: PublisherContext
   const { offerId, title, stock, rows } = await management.read(context, async (work) => {
     const { executor } = work;
     const offerId = await requireOffer(work, keyIn(context));
-    await requirePool(executor, offerId);
     const { rows: offers } = await executor.query<{ title: string }>(
       "select coalesce(nullif(title, ''), short_headline, '') as title from offers where id = $1",
       [offerId],
