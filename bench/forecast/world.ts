@@ -51,6 +51,7 @@ export function forecastWorld(seed: number, { future = 0, isRateUnknown = false 
   const growth = 0.004 * normal(4);
   const waveSize = pick(5) < 0.4 ? 0.15 * pick(6) : 0;
   const waveDays = logUniform(7, 20, 90);
+  const wavePhase = 2 * Math.PI * pick(80);
   const noise = logUniform(8, 0.02, 0.15);
   const wander = logUniform(9, 0.002, 0.02);
   const weekend = Math.exp(0.4 * normal(10));
@@ -76,7 +77,7 @@ export function forecastWorld(seed: number, { future = 0, isRateUnknown = false 
     if (day === 0) [draws, users] = [draws + future * 10_000_000, users + future * 10_000_000];
     wandered += wander * normal(19, drawn);
     const isOdd = u(20, drawn) < 0.015;
-    const wave = waveSize * Math.sin((2 * Math.PI * day) / waveDays);
+    const wave = waveSize * Math.sin((2 * Math.PI * day) / waveDays + wavePhase);
     const mean =
       perDay *
       (weekdays[(((day + 2) % 7) + 7) % 7] as number) *
