@@ -23,18 +23,11 @@ export function codesLink(
   offerId: number,
   status: CodeStatus,
   value: number,
-<<<<<<< HEAD
-): Html | string =>
-  value === 0
-    ? count(value)
-    : html`<a class="opens-rows" href="${codesUrl(context, offerId, status)}" title="${t('rows.open')}">${count(value)}</a>`;
-=======
 ): Html | string {
   if (value === 0) return count(value);
   const href = codesUrl(context, offerId, status);
   return html`<a class="opens-rows" href="${href}" title="${t('rows.open')}">${count(value)}</a>`;
 }
->>>>>>> lane-look1
 
 /** Rounds an estimated time in hours. Only short times keep a decimal. */
 export const roughHours = (hours: number): number => (hours < 10 ? hours : Math.round(hours));
