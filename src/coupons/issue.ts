@@ -88,7 +88,7 @@ export async function issueCoupons(
   const wants = [...new Map(all.map((want) => [want.id, want])).values()];
   const keys = keysOf(wants);
   const { stocks, coupons: stored } = await lockStock(executor, wants, keys);
-  const firsts = new Map([...stocks.values()].map(({ offerId, next }) => [offerId, next]));
+  const positions = new Map([...stocks.values()].map(({ offerId, next }) => [offerId, next]));
   const existing = byRequest(keys, stored ?? (await findCoupons(executor, keys)));
   const coupons = new Map<string, Coupon>();
   const confirmed: Confirmed[] = [];
@@ -143,7 +143,7 @@ export async function issueCoupons(
   if (drained.length > 0) await markDrained(executor, drained, nowMs);
   whenCommitted(executor, () => {
     for (const { offerId, next, last } of stocks.values()) {
-      const isAlone = tools.lastStocks.get(offerId)?.next === firsts.get(offerId);
+      const isAlone = tools.lastStocks.get(offerId)?.next === positions.get(offerId);
       tools.lastStocks.set(offerId, { next, last, isAlone });
     }
   });

@@ -59,7 +59,7 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
   };
 
   /** Returns the requests with their user keys. Dev sessions are null, because they get a test code. */
-  const keyed = (wants: readonly CouponWant[]): (Keyed | null)[] =>
+  const withKeysEach = (wants: readonly CouponWant[]): (Keyed | null)[] =>
     wants.map((want) => (want.dev ? null : withKeys(want)));
 
   const inOrder = (
@@ -77,14 +77,14 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
     wants: readonly CouponWant[],
     run: (keyedWants: readonly Keyed[]) => Promise<Map<string, Coupon>>,
   ) {
-    const keyedWants = keyed(wants);
+    const keyedWants = withKeysEach(wants);
     const real = keyedWants.filter((want) => want !== null);
     return inOrder(wants, keyedWants, real.length === 0 ? new Map<string, Coupon>() : await run(real));
   }
 
   return {
     plan: async (executor, wants, options) => {
-      const keyedWants = keyed(wants);
+      const keyedWants = withKeysEach(wants);
       const real = keyedWants.filter((want) => want !== null);
       const plan = await planCoupons(tools, executor, real, options);
       return plan === null ? null : { ...plan, coupons: inOrder(wants, keyedWants, plan.coupons) };
