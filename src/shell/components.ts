@@ -4,7 +4,7 @@ import { t } from '../platform/i18n/messages.ts';
 import { wordProblem } from '../platform/problem.ts';
 import { csrfFieldName, type PageContext, type Viewer, viewerOf } from './context.ts';
 import { fieldName } from './format.ts';
-import { optionalFields } from './stored-fields.ts';
+import { optionalFields } from './row-list.ts';
 
 /** Icon outlines on a 20 × 20 grid, drawn in the text colour. */
 const outlines = {

@@ -7,7 +7,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import { type FieldErrors, type Fields, type FormValues, fieldErrorsOf, keyIn } from '../../shell/context.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
-import { withStored } from '../../shell/stored-fields.ts';
+import { withStored } from '../../shell/row-list.ts';
 import { findSuppression, suppress, unsuppress } from '../addresses.ts';
 import { preview } from '../preview.ts';
 import { listMessages, retry, retryAll } from '../routes.ts';

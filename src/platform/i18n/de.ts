@@ -2483,9 +2483,9 @@ export const de: Messages = {
     failed: 'Etwas ist schiefgelaufen',
     goToDashboard: 'Zum Dashboard',
     invalidLink: 'Link abgelaufen',
+    notFound: 'Seite nicht gefunden',
     portalNotFoundText:
       'Dieser Link ist falsch oder abgelaufen. Laden Sie die Website neu, auf der Sie ihn geöffnet haben.',
-    notFound: 'Seite nicht gefunden',
     notFoundText:
       'Diese Seite gibt es nicht oder sie wurde entfernt. Prüfen Sie die Adresse oder gehen Sie zum Dashboard.',
     refused: 'Anfrage abgelehnt',

@@ -12,7 +12,7 @@ import { type FieldErrors, type Fields, fieldErrorsOf, pathText, reasonOf } from
 import { focusField } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
-import { withStored } from '../../../shell/stored-fields.ts';
+import { withStored } from '../../../shell/row-list.ts';
 import { readActivity } from '../../activity/activity.ts';
 import { findPage } from '../../deliveries/walk.ts';
 import { readDeliveries } from '../../delivery-store.ts';
