@@ -1,4 +1,7 @@
 import type pg from 'pg';
+import { activeCapsOf } from '../budgets/caps.ts';
+import { type CountedEvent, countEvents } from '../budgets/count.ts';
+import type { CapEvent } from '../catalog/rules.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Offer, Publisher, Snapshot } from '../catalog/types.ts';
 import type { Config } from '../config.ts';
@@ -118,6 +121,7 @@ async function writeWeek(executor: Transaction, week: readonly Done[], context: 
     executor,
     week.map(({ activity }) => activity),
   );
+  await countActivity(executor, week, context);
   const wrapped = week.flatMap(toWrapped);
   await writeConfirmed(executor, wrapped, context);
   await writeReceived(executor, wrapped, context);
@@ -127,6 +131,33 @@ async function writeActivity(executor: Transaction, activities: readonly Synthet
   for (const chunk of chunksOf(activities.flatMap(({ events }) => events))) await insertEvents(executor, chunk);
   const conversions = activities.flatMap((activity) => activity.conversions);
   await insertBookings(executor, conversions);
+}
+
+const capEvents: readonly string[] = ['impression', 'click', 'conversion'];
+
+/** Counts events towards budgets and caps, so that campaign pages show the same amounts as reports. */
+async function countActivity(
+  executor: Transaction,
+  week: readonly Done[],
+  { snapshot }: HistoryContext,
+): Promise<void> {
+  const counted = week.flatMap(({ session, activity: { events, conversions } }) => {
+    const toCounted = (kind: string, offerId: number, atMs: number, revenueMicros: number): CountedEvent[] => {
+      const campaign = session.offers.find(({ id }) => id === offerId)?.campaign;
+      if (campaign === undefined || !capEvents.includes(kind)) return [];
+      const { id: sessionId, publisherId } = session;
+      return [{ kind: kind as CapEvent, sessionId, offerId, publisherId, campaign, atMs, revenueMicros }];
+    };
+    return [
+      ...events.flatMap(({ kind, claims, atMs, revenueMicros }) =>
+        toCounted(kind, claims.offerId, atMs, revenueMicros),
+      ),
+      ...conversions.flatMap(({ offerId, bookedAtMs, payoutMicros }) =>
+        toCounted('conversion', offerId, bookedAtMs, Number(payoutMicros)),
+      ),
+    ];
+  });
+  for (const chunk of chunksOf(counted)) await countEvents(executor, activeCapsOf(snapshot), chunk);
 }
 
 async function writeConfirmed(

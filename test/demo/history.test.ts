@@ -17,6 +17,9 @@ beforeAll(async () => {
   await t.pool.query(
     "update campaigns set payout_kind = case when id % 2 = 0 then 'cpa' else 'cpc' end, payout_amount = 0.5",
   );
+  await t.pool.query(
+    `update campaigns set rules = '{"total_caps": [{"metric": "budget", "per": "lifetime", "limit": 1000000}]}'`,
+  );
   await t.pool.query('update publishers set created_at = $1', [new Date(nowMs)]);
   const { pool, secretBox } = t.deps;
   const endpoint = { publisherId: t.publisher.id, event: 'usp.selection', method: 'POST', enabled: true } as const;
@@ -49,6 +52,18 @@ test('the generated history covers every day of six weeks, is marked, and matche
     client.release(),
   );
   expect(differences).toEqual([]);
+});
+
+test('budgets have spent what the history has earned', async () => {
+  const { rows } = await t.pool.query<{ campaign_id: number; spent: string; earned: string }>(
+    `select u.campaign_id, u.spent_micros as spent,
+      (select coalesce(sum(revenue_micros), 0) from events where campaign_id = u.campaign_id)
+      + (select coalesce(sum(payout_micros), 0) from conversions where campaign_id = u.campaign_id) as earned
+    from campaign_usage u where period = 'lifetime'`,
+  );
+  expect(rows.length).toBeGreaterThan(1);
+  for (const { campaign_id, spent, earned } of rows) expect(spent, `campaign ${campaign_id}`).toBe(earned);
+  expect(rows.some(({ spent }) => Number(spent) > 0)).toBe(true);
 });
 
 test('the campaign form estimates its reach from the history', async () => {

@@ -20,7 +20,11 @@ export function segmentsCard(report: ExperimentReport, href: string, rowsOf: Row
   );
   return html`<div id="segments">${card(
     t('experiments.segments'),
-    selected === null ? links : html`${links}${valuesOf(selected, report.currency, rowsOf)}`,
+    html`${links}${
+      selected === null
+        ? html`<p class="hint">${t('experiments.segmentsNone')}</p>`
+        : valuesOf(selected, report.currency, rowsOf)
+    }`,
     { lead: t('experiments.segmentsLead') },
   )}</div>`;
 }

@@ -2763,8 +2763,8 @@ export const de: Messages = {
     history: 'Verlauf',
     historyShare: 'Genauigkeitsgewinn durch frühere Daten',
     historyHint:
-      'Wie viel vom Unterschied zwischen Nutzern ihr früheres Verhalten erklärt. Je mehr, desto schmaler das ' +
-      'Intervall.',
+      'Wie viel vom Unterschied zwischen Nutzern ihr früheres Verhalten erklärt. Je höher der Wert, desto schmaler ' +
+      'das Intervall.',
     holdout: 'Hold-out-Gruppe: keine Angebote (%)',
     holdoutHint: 'Wird mit Nutzern verglichen, die Angebote gesehen hätten. In Antworten heißt diese Gruppe {arm}.',
     in_controls: 'Mindesterlöse der Anzeigenplätze',
@@ -2873,6 +2873,7 @@ export const de: Messages = {
       'Eine Variante beeinflusst, wer ein Angebot sieht, daher sind diese Nutzer nicht vergleichbar. Wählen Sie ' +
       'stattdessen „Alle Nutzer“.',
     segments: 'Segmente',
+    segmentsNone: 'Wählen Sie ein Merkmal, um dessen Werte zu vergleichen.',
     segmentsLead:
       'Nach der ersten Sitzung jedes Nutzers. Nutzen Sie Segmente, um einen Unterschied zu verstehen, nicht um einen ' +
       'zu suchen.',

@@ -2555,7 +2555,7 @@ export const en = {
     history: 'History',
     historyShare: 'Precision gained from past data',
     historyHint:
-      'How much of the difference between users is explained by past behaviour. The more, the narrower the interval.',
+      'How much of the difference between users is explained by past behaviour. A higher value makes the interval narrower.',
     holdout: 'Hold-out group: no offers (%)',
     holdoutHint: 'Compared with users who would have seen offers. In responses, this group is called {arm}.',
     in_controls: 'Minimum revenue of placements',
@@ -2658,6 +2658,7 @@ export const en = {
     sectionPlanHint: 'Smallest difference, ramp-up, start and end, layer',
     seenWrong: 'A variant changes who sees an offer, so these users can’t be compared. Select “All users” instead.',
     segments: 'Segments',
+    segmentsNone: 'Select a property to compare its values.',
     segmentsLead: 'Based on each user’s first session. Use segments to understand a difference, not to look for one.',
     share: 'Share (%)',
     sharesWrong: 'The numbers of users do not match the shares: some users are missing or counted twice.',
