@@ -45,7 +45,7 @@ export async function draftsPage(services: PageServices, context: AdvertiserCont
     lead: t('advertiser.draftsLead'),
     nav: 'advertiser-drafts',
     body: html`
-      ${rows.length === 0 ? emptyState('drafts', t('drafts.noneOf'), t('advertiser.draftsLead')) : list()}
+      ${rows.length === 0 ? emptyState('drafts', t('drafts.noneOf'), t('advertiser.draftsNone')) : list()}
       ${pager(
         cursor === '' ? null : path,
         nextCursor === null ? null : `${path}?cursor=${encodeURIComponent(nextCursor)}`,

@@ -274,12 +274,25 @@ const totalsOf = (courses: readonly Course[], price: number): Record<ForecastMet
     ),
   );
 
+/**
+ * Returns the interval of a day, with the mean in the middle. The median of a day with few paid events would jump between
+ * zero and the price of one event.
+ */
+function dailyIntervalOf(values: readonly number[]): Interval {
+  const { low, high } = intervalOf(values);
+  return {
+    low,
+    mid: Math.min(high, Math.max(low, values.reduce((total, value) => total + value, 0) / Math.max(1, values.length))),
+    high,
+  };
+}
+
 const daysOf = (courses: readonly Course[], hours: readonly Hour[], zone: string): ForecastDay[] =>
   Array.from({ length: horizonDays }, (_, day) => {
     const startMs = (hours[day * 24] as Hour).startMs;
     return {
       date: new Date(startMs + offsetMs(zone, startMs)).toISOString().slice(0, 10),
-      ...byMetric((metric) => intervalOf(courses.map((course) => course[metric][day] as number))),
+      ...byMetric((metric) => dailyIntervalOf(courses.map((course) => course[metric][day] as number))),
     };
   });
 

@@ -319,6 +319,7 @@ export const de: Messages = {
     draftsLead:
       'Änderungen, die Sie vorgeschlagen haben, und die Entscheidungen dazu. Freigegebene Änderungen gehen live; ' +
       'bis dahin bleibt die bisherige Fassung live.',
+    draftsNone: 'Um eine Änderung vorzuschlagen, öffnen Sie eine Kampagne oder ein Angebot und bearbeiten es.',
     event: 'Ereignis',
     fileHint: 'PNG, JPEG, WebP oder SVG, bis zu 5 MB.',
     from: 'Von',
@@ -4079,7 +4080,7 @@ export const de: Messages = {
     inReport: '{metric} im Bericht:',
     kind: 'Zeile',
     kind_click: 'Klick',
-    kind_close: 'Einheit geschlossen',
+    kind_close: 'Anzeigenblock geschlossen',
     kind_conversion: 'Conversion',
     kind_impression: 'Impression',
     kind_no_thanks: 'Abgelehnt',

@@ -288,6 +288,7 @@ export const en = {
     draftsLead:
       'Changes that you proposed, and the decisions on them. Approved changes go live, and until then the current ' +
       'version stays live.',
+    draftsNone: 'To propose a change, open a campaign or an offer and edit it.',
     event: 'Event',
     fileHint: 'PNG, JPEG, WebP or SVG, up to 5 MB.',
     from: 'From',
