@@ -66,7 +66,7 @@ test('a missing button label shows the translation of the unit', async () => {
   await demo.t.pool.query("update offers set cta_yes = 'Yes, please', cta_no = 'Not today' where id = 1");
   const { body } = await manager.get(`${base}/offers/1/languages?tag=de`);
   expect(body).toContain('Missing. Users see: Ja, gern');
-  expect(body).toContain('Missing. Users see: Not today');
+  expect(body).toContain('Missing. Users see the original text.');
 });
 
 test('a text that is too long is rejected at its field, and the entered values are kept', async () => {
