@@ -120,6 +120,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
         catalog,
         catalogAdmin,
         accounts,
+        budgets,
         webhooks,
         reports,
         experiments,

@@ -1,4 +1,5 @@
 import type { Accounts } from '../accounts/module.ts';
+import type { Budgets } from '../budgets/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { CatalogAdmin } from '../catalog-admin/module.ts';
 import type { Coupons } from '../coupons/module.ts';
@@ -22,6 +23,7 @@ type DemoDeps = {
   catalog: Catalog;
   catalogAdmin: CatalogAdmin;
   accounts: Accounts;
+  budgets: Budgets;
   webhooks: Webhooks;
   reports: Reports;
   experiments: Experiments;

@@ -275,8 +275,8 @@ const totalsOf = (courses: readonly Course[], price: number): Record<ForecastMet
   );
 
 /**
- * Returns the interval of a day, with the mean in the middle. The median of a day with few paid events would jump between
- * zero and the price of one event.
+ * Returns the interval of a day, with the mean in the middle. The median of a day with few paid events would jump
+ * between zero and the price of one event.
  */
 function dailyIntervalOf(values: readonly number[]): Interval {
   const { low, high } = intervalOf(values);

@@ -2556,7 +2556,8 @@ export const en = {
     history: 'History',
     historyShare: 'Precision gained from past data',
     historyHint:
-      'How much of the difference between users is explained by past behaviour. A higher value makes the interval narrower.',
+      'How much of the difference between users is explained by past behaviour. A higher value makes the interval ' +
+      'narrower.',
     holdout: 'Hold-out group: no offers (%)',
     holdoutHint: 'Compared with users who would have seen offers. In responses, this group is called {arm}.',
     in_controls: 'Minimum revenue of placements',
