@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import type { LoadResult } from './load.ts';
@@ -5,6 +6,19 @@ import type { LoadResult } from './load.ts';
 export type ReportRow = { what: string; measured: LoadResult; bare: LoadResult | null; note: string };
 
 const folder = new URL('./results/', import.meta.url);
+
+/** Describes the time, commit and machine of a measurement in one line, which ends with `note`. */
+export function runFacts(note: string): string {
+  return [
+    `${new Date().toISOString().slice(0, 16)}Z`,
+    `commit ${execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()}`,
+    `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}`,
+    `${Math.round(totalmem() / 2 ** 30)} GiB`,
+    `Node ${process.version}`,
+    'PostgreSQL 18, fsync on',
+    note,
+  ].join(' · ');
+}
 
 /** Prints a report table with information about the machine. Stores it in bench/results/ unless the name is null. */
 export async function writeReport(name: string | null, rows: readonly ReportRow[], appendix = ''): Promise<void> {
@@ -41,19 +55,11 @@ export async function writeReport(name: string | null, rows: readonly ReportRow[
 
 /** Prints and stores a table with arbitrary columns, like `writeReport`. */
 export async function writeTable(name: string | null, head: string[], body: string[][], appendix = ''): Promise<void> {
-  const [cpu] = cpus();
   const line = (cells: string[]): string => `| ${cells.join(' | ')} |`;
   const text = [
     `# ${name ?? 'quick'}`,
     '',
-    [
-      `${new Date().toISOString().slice(0, 16)}Z`,
-      `${cpus().length} × ${cpu?.model ?? 'unknown'}`,
-      `${Math.round(totalmem() / 2 ** 30)} GiB`,
-      `Node ${process.version}`,
-      'PostgreSQL 18, fsync on',
-      'load generator, server and database on the same machine',
-    ].join(' · '),
+    runFacts('load generator, server and database on the same machine'),
     '',
     line(head),
     line(head.map(() => '---')),

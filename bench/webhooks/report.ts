@@ -1,5 +1,5 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { cpus, totalmem } from 'node:os';
+import { runFacts } from '../report.ts';
 
 const file = new URL('../results/webhooks.md', import.meta.url);
 
@@ -18,16 +18,7 @@ export async function keepSection(
   text: string,
   { scale, titles }: { scale: number; titles: readonly string[] },
 ): Promise<void> {
-  const facts = [
-    `${new Date().toISOString().slice(0, 16)}Z`,
-    `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}`,
-    `${Math.round(totalmem() / 2 ** 30)} GiB`,
-    `Node ${process.version}`,
-    'PostgreSQL 18, fsync on',
-    'all on one machine',
-    `scale ${scale}`,
-  ].join(' · ');
-  const section = `## ${title}\n\n${facts}\n\n${text}\n`;
+  const section = `## ${title}\n\n${runFacts(`all on one machine · scale ${scale}`)}\n\n${text}\n`;
   process.stdout.write(`${section}\n`);
   if (scale < 1) return;
   const before = (await readFile(file, 'utf8').catch(() => '')).split(/^(?=## )/m).slice(1);
