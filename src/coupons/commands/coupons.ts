@@ -18,9 +18,10 @@ type Added = Stock &
     duplicates: { line: number; code: string }[];
   };
 
-/** Maximum file size for a single API call, in bytes. Larger files are sent in parts of `codesPerPart` codes each. */
+/** Maximum file size for a single API call, in bytes. Larger files are sent in parts of about this size. */
 const maxCallBytes = 60 * 1024 * 1024;
-const codesPerPart = 500_000;
+/** Number of codes that are encoded together. */
+const codesPerChunk = 10_000;
 
 const codesPath = (offer: string): string => `/manage/v1/offers/${offer}/coupon-codes`;
 
@@ -67,8 +68,10 @@ export const addCoupons: Run = async (call) => {
     for await (const _ of whole.lines); // consume the lines to count the rows
     if (isDryRun) return printDryRun(call, whole.counter.view());
     requireFewBad(whole.counter, isPartial);
-    for await (const part of partsOf(file, layout)) {
-      await send({ query: { header: 'present' }, file: part });
+    const parts = partsOf(file, layout);
+    for (let part = await parts.next(); part.done !== true; ) {
+      const sent = send({ query: { header: 'present' }, file: part.value });
+      [part] = await Promise.all([parts.next(), sent]); // the next part is read while the server stores this one
       call.out.note(`${total.added} of ${whole.counter.rows()} added`);
     }
     total.bad += whole.counter.bad();
@@ -90,18 +93,28 @@ function requireFewBad(counter: FileCounter, isPartial: boolean): void {
 }
 
 /** Splits a file into smaller files that contain only its codes, in a single column. */
-async function* partsOf(file: string, layout: LayoutOptions): AsyncGenerator<Buffer> {
-  let codes: string[] = [];
-  const part = (): Buffer => Buffer.from(['code', ...codes, ''].join('\n'));
+async function* partsOf(file: string, layout: LayoutOptions): AsyncGenerator<Buffer, void> {
+  let chunks: Buffer[] = [];
+  let length = 0;
+  let codes = ['code'];
+  const close = (): void => {
+    const chunk = Buffer.from(`${codes.join('\n')}\n`);
+    chunks.push(chunk);
+    length += chunk.length;
+    codes = [];
+  };
   for await (const line of (await openCodeFile(createReadStream(file), layout)).lines) {
     if (line === null) continue;
     const code = line.bytes.toString();
     codes.push(/[",;\t]/.test(code) ? `"${code.replaceAll('"', '""')}"` : code);
-    if (codes.length < codesPerPart) continue;
-    yield part();
-    codes = [];
+    if (codes.length < codesPerChunk) continue;
+    close();
+    if (length < maxCallBytes) continue;
+    yield Buffer.concat(chunks);
+    [chunks, length, codes] = [[], 0, ['code']];
   }
-  if (codes.length > 0) yield part();
+  if (codes.length > (chunks.length === 0 ? 1 : 0)) close();
+  if (chunks.length > 0) yield Buffer.concat(chunks);
 }
 
 export const showCoupons: Run = async (call) => {

@@ -43,11 +43,12 @@ export async function openCodeFile(source: FileSource, options: LayoutOptions): 
 async function* readCodes({ layout, batches }: DelimitedFile, counter: FileCounter): AsyncGenerator<Line | null, void> {
   const at = layout.columns.findIndex(({ role }) => role === 'code');
   const line: Line = { bytes: Buffer.alloc(0), start: 0, end: 0, line: 0, problem: null };
+  let cell = '';
+  const values = (): Record<string, string> => ({ code: shownValue(cell) });
   for await (const batch of batches) {
     yield null;
     for (const row of batch) {
-      const cell = row.cells[at] ?? '';
-      const values = (): Record<string, string> => ({ code: shownValue(cell) });
+      cell = row.cells[at] ?? '';
       const clean = row.problem === null ? cleanValue(cell) : { problem: row.problem };
       const message = 'problem' in clean ? clean.problem : refuseCode(clean.value);
       if ('problem' in clean || message !== null) {

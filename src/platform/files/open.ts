@@ -61,24 +61,25 @@ async function* readRows(
   { hasHeader, columns }: Layout,
   isStrict: boolean,
 ): AsyncGenerator<FileRow[], void> {
-  let header: string | null = null;
+  let header: readonly string[] | null = null;
   for await (const batch of batches) {
     const rows: FileRow[] = [];
     for (const record of batch) {
-      if (hasHeader && header === null) header = headerText(record.cells);
+      if (hasHeader && header === null) header = record.cells.map((cell) => cell.trim());
       else rows.push({ ...record, problem: problemOf(record, { columns: columns.length, header, isStrict }) });
     }
     yield rows;
   }
 }
 
-const headerText = (cells: readonly string[]): string => cells.map((cell) => cell.trim()).join('\n');
+type Expected = { columns: number; header: readonly string[] | null; isStrict: boolean };
 
-type Expected = { columns: number; header: string | null; isStrict: boolean };
+const isHeader = (cells: readonly string[], header: readonly string[]): boolean =>
+  cells.length === header.length && cells.every((cell, index) => cell.trim() === header[index]);
 
 function problemOf({ line, lines, cells }: FileRecord, { columns, header, isStrict }: Expected): Problem | null {
   if (cells.length > columns) return problem('rowFields', { fields: cells.length, columns });
-  if (header !== null && headerText(cells) === header) return problem('rowHeader');
+  if (header !== null && isHeader(cells, header)) return problem('rowHeader');
   if (!isStrict && lines > 1 && cells.some((cell) => cell.startsWith('"') && /[\r\n]/.test(cell)))
     return problem('rowQuote', { line: line + lines - 1 });
   return null;
