@@ -5,9 +5,9 @@ import { type Call, CommandError, exitCodes, type Run, textOption, usageError } 
 import { counted } from '../../command-line/counted.ts';
 import { fileQueryOf, printDryRun, printErrors } from '../../command-line/file-options.ts';
 import type { DryRunView, FileCounter } from '../../platform/files/counter.ts';
-import type { LayoutOptions } from '../../platform/files/layout.ts';
 import { readFileOptions } from '../../platform/files/query.ts';
 import { openCodeFile } from '../loading/code-file.ts';
+import { partsOf } from '../loading/parts.ts';
 import type { ListedPool } from '../pool-list.ts';
 
 type Stock = Record<'total' | 'given' | 'held' | 'left' | 'redeemed', number> & { low: boolean };
@@ -20,8 +20,6 @@ type Added = Stock &
 
 /** Maximum file size for a single API call, in bytes. Larger files are sent in parts of about this size. */
 const maxCallBytes = 60 * 1024 * 1024;
-/** Number of codes that are encoded together. */
-const codesPerChunk = 10_000;
 
 const codesPath = (offer: string): string => `/manage/v1/offers/${offer}/coupon-codes`;
 
@@ -68,7 +66,7 @@ export const addCoupons: Run = async (call) => {
     for await (const _ of whole.lines); // consume the lines to count the rows
     if (isDryRun) return printDryRun(call, whole.counter.view());
     requireFewBad(whole.counter, isPartial);
-    const parts = partsOf(file, layout);
+    const parts = partsOf((await openCodeFile(createReadStream(file), layout)).lines, maxCallBytes);
     for (let part = await parts.next(); part.done !== true; ) {
       const sent = send({ query: { header: 'present' }, file: part.value });
       [part] = await Promise.all([parts.next(), sent]); // the next part is read while the server stores this one
@@ -90,31 +88,6 @@ function requireFewBad(counter: FileCounter, isPartial: boolean): void {
   } catch (err) {
     throw new CommandError(exitCodes.refused, (err as Error).message);
   }
-}
-
-/** Splits a file into smaller files that contain only its codes, in a single column. */
-async function* partsOf(file: string, layout: LayoutOptions): AsyncGenerator<Buffer, void> {
-  let chunks: Buffer[] = [];
-  let length = 0;
-  let codes = ['code'];
-  const close = (): void => {
-    const chunk = Buffer.from(`${codes.join('\n')}\n`);
-    chunks.push(chunk);
-    length += chunk.length;
-    codes = [];
-  };
-  for await (const line of (await openCodeFile(createReadStream(file), layout)).lines) {
-    if (line === null) continue;
-    const code = line.bytes.toString();
-    codes.push(/[",;\t]/.test(code) ? `"${code.replaceAll('"', '""')}"` : code);
-    if (codes.length < codesPerChunk) continue;
-    close();
-    if (length < maxCallBytes) continue;
-    yield Buffer.concat(chunks);
-    [chunks, length, codes] = [[], 0, ['code']];
-  }
-  if (codes.length > (chunks.length === 0 ? 1 : 0)) close();
-  if (chunks.length > 0) yield Buffer.concat(chunks);
 }
 
 export const showCoupons: Run = async (call) => {
