@@ -1,14 +1,19 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { exportDue } from '../src/data-files/export/run.ts';
-import { createStorage } from '../src/data-files/storage.ts';
-import { Connection } from '../src/platform/db/pool.ts';
-import { writeTable } from './report.ts';
-import { openStage } from './stage.ts';
+import { exportDue } from '../../src/data-files/export/run.ts';
+import { createStorage } from '../../src/data-files/storage.ts';
+import { Connection } from '../../src/platform/db/pool.ts';
+import { writeTable } from '../report.ts';
+import { openStage } from '../stage.ts';
+import { benchBeside } from './beside.ts';
 
-/** Measures the export of events to data files: `npm run bench:data-files [millions of events]`. */
-const millions = Number(process.argv[2] ?? 10);
+/*
+ * npm run bench:data-files -- [millions of events] [rounds]
+ *
+ * Measures the export of events to data files on its own, and the throughput of fetches and beacons during exports.
+ */
+const [millions = 10, rounds = 3] = process.argv.slice(2).map(Number);
 const rowsPerTransaction = 10_000;
 
 const stage = await openStage();
@@ -37,7 +42,9 @@ try {
   const memoryMb = process.resourceUsage().maxRSS / 1024;
   const figures = [tookS, (cpu.user + cpu.system) / 1e6, rows / tookS, memoryMb].map((figure) => figure.toFixed(0));
   const load = `Load average of the machine: ${loadavg()[0]?.toFixed(1)}.`;
-  await writeTable('data-files', head, [[String(rows), ...figures]], load);
+  await stage.pool.query('truncate events');
+  const beside = await benchBeside(stage, `file://${folder}`, rounds);
+  await writeTable('data-files', head, [[String(rows), ...figures]], `${load}\n\n${beside}\n`);
 } finally {
   await rm(folder, { recursive: true, force: true });
   await stage.close();

@@ -5,7 +5,8 @@ import {
   encodeSketch,
   mergeEncoded,
   type Sketch,
-} from '../src/reports/reach/sketch.ts';
+} from '../../src/reports/reach/sketch.ts';
+import { measureRollupCost } from './rollup-cost.ts';
 
 /*
  * Measures the error of reach for 1,000, 100,000 and 10 million users, in one sketch and merged from 30 days on which a
@@ -66,3 +67,4 @@ for (const [users, repetitions] of sizes) {
     ].join(' | ')} |`,
   );
 }
+console.log(`\n${await measureRollupCost()}`);
