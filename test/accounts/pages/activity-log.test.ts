@@ -64,7 +64,7 @@ describe('the activity log', () => {
     expect(await nameOf()).toBe('First');
     expect((await rows())[0]).toBe(
       `Restored Theme ${theme} by ${await emailOf(admin)} 2 Mar 2026, 02:15:15 ` +
-        'deleted at 2 Mar 2026, 02:15:15 → changed to empty',
+        'Removed 2 Mar 2026, 02:15:15 → changed to empty',
     );
     await me.call('POST', '/placements', { name: 'gone', display_name: 'Gone' });
     await me.call('DELETE', '/placements/gone');
@@ -78,7 +78,7 @@ describe('the activity log', () => {
     await me.call('POST', '/webhook-endpoints/usp.selection/pause');
     expect((await rows())[0]).toMatch(
       'Changed Webhook usp.selection by API key Test key 2 Mar 2026, 02:15:15 ' +
-        'paused at empty → changed to 2 Mar 2026, 02:15:15',
+        'Paused empty → changed to 2 Mar 2026, 02:15:15',
     );
   });
 
@@ -90,7 +90,7 @@ describe('the activity log', () => {
       rules: { targeting: { ...targeting, countries: { include: ['US'] } } },
     });
     expect((await rows('?resource=campaigns'))[0]).toMatch(
-      / rules › targeting › countries › include US, DE → changed to US$/,
+      / Countries US, DE → changed to US$/,
     );
     await me.call('PATCH', `/campaigns/${campaign}`, {
       rules: { targeting: { postal_codes: { include: Array(400).fill('12345') } } },

@@ -47,7 +47,7 @@ async function save({ management }: PageServices, context: PublisherContext, sub
 
 function settingsPage(context: PublisherContext, view: View, values: Values, errors: FieldErrors): Page {
   const form = createForm(publisherToForm({ ...view, ...values }), errors);
-  const fields = publisherFields(form, isOperator(context));
+  const fields = publisherFields(form, { asOperator: isOperator(context), isNew: false });
   const body = html`${hiddenField(versionField, etagOf(view))}${form.summary()}${fields}`;
   const canEdit = hasRole(context.viewer.user.role, 'admin');
   return {

@@ -1,9 +1,18 @@
 import type { PublisherContext } from '../../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
-import { t } from '../../../platform/i18n/messages.ts';
-import { actionButton, badge, card, codeBlock, copyable, descriptionList, link } from '../../../shell/components.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import {
+  actionButton,
+  badge,
+  type Cell,
+  card,
+  codeBlock,
+  copyable,
+  descriptionList,
+  link,
+} from '../../../shell/components.ts';
 import { hasRole } from '../../../shell/context.ts';
-import { moment, momentOr } from '../../../shell/format.ts';
+import { moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
@@ -48,6 +57,8 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
   const { publisher, viewer } = context;
   const canRedeliver = hasRole(viewer.user.role, 'manager') && delivery.erased_at === null;
   const text = delivery.status === 'pending' ? t('deliveries.retryNow') : t('deliveries.redeliver');
+  const timeEntry = (label: MessageKey, at: string | null): [string, Cell][] =>
+    at === null ? [] : [[t(label), moment(publisher, at, 'second')]];
   const redeliver = () => actionButton(context, { to: `${at}/replay`, text, kind: 'main' });
   return card(
     t('deliveries.details'),
@@ -56,8 +67,8 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
       [t('deliveries.event'), delivery.event],
       [t('deliveries.endpoint'), endpointCell(context, delivery)],
       [t('deliveries.created'), moment(publisher, delivery.created_at, 'second')],
-      [t('deliveries.finished'), momentOr(publisher, delivery.finished_at)],
-      [t('deliveries.nextAttempt'), momentOr(publisher, delivery.next_try_at)],
+      ...timeEntry('deliveries.finished', delivery.finished_at),
+      ...timeEntry('deliveries.nextAttempt', delivery.next_try_at),
       [t('deliveries.userId'), delivery.pub_user_id ?? '–'],
       [t('deliveries.sessionId'), html`<code>${delivery.session_id ?? '–'}</code>`],
     ]),
