@@ -195,9 +195,9 @@ export function pager(previous: string | null, next: string | null): Html {
     </nav>`;
 }
 
-/** Renders text with a copy button, such as an API key or a code snippet. */
+/** Renders text with a copy button, such as an API key or a code snippet. A single line wraps on narrow screens. */
 export const copyable = (text: string, label: string): Html => html`
-  <div class="copyable">
+  <div class="copyable${!text.includes('\n') && ' one-line'}">
     <pre tabindex="0" aria-label="${label}"><code>${text}</code></pre>
     <button type="button" class="button small" data-copy aria-label="${t('common.copyLabel', { label })}">
       ${t('common.copy')}

@@ -313,7 +313,8 @@ export function registerErrorPages(app: App, shell: Shell): void {
         );
       if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
       reply.code(error.status).headers(pageHeaders(publicUrl, portal?.frameOrigin));
-      const title = titleOf(error);
+      const isDeadLink = error.status === 404 && shell.isPortal === true && portal === null;
+      const title = isDeadLink ? t('errors.invalidLink') : titleOf(error);
       const text = error.status === 404 ? notFoundText(shell) : wordProblem(error.problem);
       const body = html`
       <div class="empty">

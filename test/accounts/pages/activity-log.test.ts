@@ -108,17 +108,28 @@ describe('the activity log', () => {
     const { body } = await admin.get(page, { 'accept-language': 'de' });
     for (const [path, text] of [
       ['/experiments/fewer', 'Experiment fewer'],
-      ['/settings/perk-messages', `Perk-E-Mails ${me.publisherId}`],
-      [`/offers/${offer}`, `Gutscheincodes ${offer}`],
+      ['/settings/perk-messages', 'Perk-E-Mails'],
+      [`/offers/${offer}`, 'Gutscheincodes: Half off'],
     ])
-      expect(body).toContain(`href="/dashboard/p/${me.publisherId}${path}">${text}`);
+      expect(body).toContain(`href="/dashboard/p/${me.publisherId}${path}">${text}</a>`);
     expect(body).toContain('<dt translate="no">Schlüssel</dt>');
+  });
+
+  test('shows labels instead of field names, and withstands fields that are named like parts of an object', async () => {
+    const changes = { row_id: { old: null, new: 7 }, constructor: { old: null, new: { toString: 1 } } };
+    await t.pool.query(
+      `insert into audit_log (publisher_id, at, actor_kind, actor_id, actor_label, actor_publisher_id, action, resource,
+        resource_id, changes)
+      values ($1, now(), 'system', 0, 'x', $1, 'update', 'drafts', '1', $2)`,
+      [me.publisherId, JSON.stringify(changes)],
+    );
+    expect((await rows())[0]).toMatch('ID of the item empty → changed to 7');
   });
 
   test('filters by resource, and shows all entries if the resource is unknown', async () => {
     const offers = await rows('?resource=offers');
     expect(offers.length).toBe(1);
-    expect(offers[0]).toMatch(/Created Offer \d+/);
+    expect(offers[0]).toMatch('Created Offer: Half off');
     const all = (await rows()).length;
     expect(all).toBeGreaterThan(5);
     for (const kind of ['nonsense', '%00', 'constructor']) expect((await rows(`?resource=${kind}`)).length).toBe(all);
