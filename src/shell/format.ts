@@ -260,6 +260,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   arms: 'experiments.compared',
   campaign_id: 'dimensions.campaign',
   category: 'campaigns.category',
+  changes: 'drafts.changes',
   click_id_param: 'campaigns.clickIdParam',
   creative_type: 'offers.imageType',
   cta_no: 'offers.noButton',

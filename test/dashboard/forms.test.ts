@@ -374,7 +374,7 @@ test('an API key is restricted to campaigns by their names', async () => {
   await page.getByRole('option', { name }).click();
   await press(page, 'Create key');
   await page.getByText('API key created.').waitFor();
-  await page.getByRole('row').filter({ hasText: 'One campaign' }).getByText(`campaign ${name}`).waitFor();
+  await page.getByRole('row').filter({ hasText: 'One campaign' }).getByText(`Campaign: ${name}`).waitFor();
   const stored = await demo.t.pool.query("select campaigns from api_keys where name = 'One campaign'");
   expect(stored.rows).toEqual([{ campaigns: [id] }]);
 });

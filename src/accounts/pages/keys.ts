@@ -182,11 +182,11 @@ function restrictionsCell(row: View, picker: Picker): Html {
     ${row.read_only === true && html`${badge(t('settings.readOnlyKey'))} `}
     ${
       campaigns !== null &&
-      html`${badge(t('settings.someCampaigns', { count: campaigns.length, names: namesOf(campaigns, picker) }))} `
+      restriction(t('settings.someCampaigns', { count: campaigns.length, names: namesOf(campaigns, picker) }))
     }
     ${
       placements !== null &&
-      html`${badge(t('settings.somePlacements', { count: placements.length, names: placements.join(', ') }))} `
+      restriction(t('settings.somePlacements', { count: placements.length, names: placements.join(', ') }))
     }
     ${
       addresses !== null &&
@@ -196,6 +196,8 @@ function restrictionsCell(row: View, picker: Picker): Html {
         </span>`
     }`;
 }
+
+const restriction = (text: string): Html => html`<p class="hint">${text}</p>`;
 
 /** Returns the names of campaigns, or the IDs of those that were removed. */
 function namesOf(ids: readonly number[], picker: Picker): string {

@@ -4186,8 +4186,8 @@ export const de: Messages = {
     keyPlacements: 'Auf Anzeigenplätze beschränken',
     keyPlacementsHint: 'Leer lassen, um alle Anzeigenplätze zuzulassen.',
     keyRestrictions: 'Schlüssel einschränken',
-    someCampaigns: '{count, plural, one {Kampagne} other {Kampagnen}} {names}',
-    somePlacements: '{count, plural, one {Anzeigenplatz} other {Anzeigenplätze}} {names}',
+    someCampaigns: '{count, plural, one {Kampagne} other {Kampagnen}}: {names}',
+    somePlacements: '{count, plural, one {Anzeigenplatz} other {Anzeigenplätze}}: {names}',
     allowedAddresses: 'Erlaubte IP-Adressen',
     allowedAddressesHint:
       'IP-Adressen oder Netze, ein Eintrag pro Zeile, etwa 203.0.113.7 oder 2001:db8::/32. Leer lassen, um alle ' +

@@ -3914,8 +3914,8 @@ export const en = {
     keyPlacements: 'Limit to placements',
     keyPlacementsHint: 'Leave empty to allow all placements.',
     keyRestrictions: 'Restrict the key',
-    someCampaigns: '{count, plural, one {campaign} other {campaigns}} {names}',
-    somePlacements: '{count, plural, one {placement} other {placements}} {names}',
+    someCampaigns: '{count, plural, one {Campaign} other {Campaigns}}: {names}',
+    somePlacements: '{count, plural, one {Placement} other {Placements}}: {names}',
     allowedAddresses: 'Allowed IP addresses',
     allowedAddressesHint:
       'IP addresses or networks, one per line, such as 203.0.113.7 or 2001:db8::/32. Leave empty to allow all.',

@@ -44,7 +44,7 @@ describe('the activity log', () => {
       `Changed Theme ${theme} by API key Test key 2 Mar 2026, 02:15:15 ` +
         'Name Before &lt;b&gt; → changed to After &lt;i&gt; Number of offers empty → changed to 5',
     );
-    expect(added).toMatch(`Created Theme ${theme}`);
+    expect(added).toMatch('Created Theme: Before &lt;b&gt;');
     expect((await admin.get(page)).body).toContain(`href="/dashboard/p/${me.publisherId}/settings/themes/${theme}"`);
   });
 
@@ -177,7 +177,7 @@ test("an operator's e-mail address is shown to operators only", async () => {
   const operator = await signInAs(t, 'operator');
   const { rows: users } = await t.pool.query('select email from users where id = $1', [operator.userId]);
   await operator.post(`/dashboard/p/${me.publisherId}/advertisers`, { name: 'By the operator' });
-  expect((await rows('?resource=advertisers'))[0]).toMatch(/^Created Advertiser \d+ by Operator /);
+  expect((await rows('?resource=advertisers'))[0]).toMatch(/^Created Advertiser: By the operator by Operator /);
   expect((await rows('?resource=advertisers')).join()).not.toContain(users[0].email);
   expect((await rows('?resource=advertisers', operator))[0]).toContain(users[0].email);
 });

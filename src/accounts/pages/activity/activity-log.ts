@@ -213,13 +213,21 @@ const actions: Readonly<Record<string, { text: MessageKey; tone: Tone }>> = {
   lock: { text: 'activity.locked', tone: 'bad' },
 };
 
+/** Returns the name of a created or removed item, or the URL of an endpoint. */
+function loggedName({ changes }: View): string | undefined {
+  const logged = changes as Record<string, { old: unknown; new: unknown } | undefined>;
+  const value = (logged.name ?? logged.url)?.new ?? (logged.name ?? logged.url)?.old;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
 /** Renders the action and the changed resource. Links to the resource's page unless the resource was removed. */
 function whatChanged({ path, resources, names }: EntryScope, row: View): Html {
   const [name, id, action] = [String(row.resource), String(row.resource_id), String(row.action)];
   const resource = Object.hasOwn(resources, name) ? resources[name] : undefined;
   const knownAction = Object.hasOwn(actions, action) ? actions[action] : undefined;
   const kind = resource === undefined ? name : t(resource.singular);
-  const itemName = names.get(`${name} ${id}`);
+  const isWhole = action === 'create' || action === 'remove';
+  const itemName = names.get(`${name} ${id}`) ?? (isWhole ? loggedName(row) : undefined);
   const named = itemName === undefined ? `${kind} ${id}` : `${kind}: ${itemName}`;
   const subject = resource?.isSingle === true ? kind : named;
   const to = action === 'remove' ? null : (resource?.pathOf?.(id) ?? null);
