@@ -185,6 +185,12 @@ export function attemptError(error: { class: string; message: string }, status: 
   return error.message === 'blocked_address' ? wordProblem(problem('addressNotPublic')) : error.message;
 }
 
+/** Returns the error of an attempt with its class, unless the message begins with the class. */
+export function classifiedError(error: { class: string; message: string }, status: number | null): string {
+  const text = attemptError(error, status);
+  return text.startsWith(`${error.class} `) ? text : `${error.class}: ${text}`;
+}
+
 /** Returns a sentence about the response or error of a failed attempt. */
 export function answerText({ status, error, firstLine }: FailedAttempt): string {
   if (status === null) return t('webhooks.lastError', { error: error === null ? '' : attemptError(error, null) });

@@ -332,11 +332,15 @@ test('a long form has an index that links to all its sections', async () => {
 });
 
 const openSection = (page: Page, name: string) =>
-  page.locator('main summary').filter({ hasText: new RegExp(`^${name}$`) }).click();
+  page
+    .locator('main summary')
+    .filter({ hasText: new RegExp(`^${name}$`) })
+    .click();
 
 test('the form for a new theme shows the few fields that every theme needs, and the others in closed sections', async () => {
   const page = await open('admin', '/settings/themes/new');
-  const visibleFields = () => page.locator('.form :is(input, select, textarea)[name]:not([type=hidden]):visible').count();
+  const visibleFields = () =>
+    page.locator('.form :is(input, select, textarea)[name]:not([type=hidden]):visible').count();
   expect(await visibleFields()).toBe(6);
   await page.getByLabel('Name', { exact: true }).fill('Short');
   await openSection(page, 'Behaviour');

@@ -84,7 +84,10 @@ export async function activityPage(services: PageServices, context: AdvertiserCo
 }
 
 /** Renders the kind and the name of an item, with a link to its page. */
-function itemCell({ path }: AdvertiserContext, { resource, resource_id: id, name, is_removed: isRemoved }: Entry): Html {
+function itemCell(
+  { path }: AdvertiserContext,
+  { resource, resource_id: id, name, is_removed: isRemoved }: Entry,
+): Html {
   const text = name === '' ? `#${id}` : name;
   return html`${t(kinds[resource] ?? 'nav.drafts')}: ${isRemoved ? text : link(path(`/${resource}/${id}`), text)}`;
 }

@@ -241,6 +241,7 @@ export const de: Messages = {
       'Änderungen an Betreiberkonten, die neuesten zuerst, in UTC. Jeder Publisher hat ein eigenes Änderungsprotokoll.',
     none: 'Noch keine Änderungen',
     noneText: 'Hier erscheinen Änderungen an Angeboten, Einstellungen, Schlüsseln und Webhooks.',
+    operatorNone: 'Hier erscheinen Änderungen an Betreiberkonten.',
     entries: 'Einträge',
     resource: 'Art',
     revert: 'Rückgängig machen',

@@ -212,6 +212,7 @@ export const en = {
     operatorLead: 'Changes to operator accounts, newest first, in UTC. Each publisher has a separate activity log.',
     none: 'No activity yet',
     noneText: 'Changes to offers, settings, keys and webhooks will appear here.',
+    operatorNone: 'Changes to operator accounts will appear here.',
     entries: 'Entries',
     resource: 'Item type',
     revert: 'Undo',
@@ -3965,7 +3966,8 @@ export const en = {
     defaultPlacement: 'Default placement',
     defaultPlacementHint: 'Used for requests without a placement. Leave empty to reject these requests.',
     allowedUserAgents: 'Allowed user agents',
-    allowedUserAgentsHint: 'Events always count if their user agent contains one of these strings. One string per line.',
+    allowedUserAgentsHint:
+      'Events always count if their user agent contains one of these strings. One string per line.',
     postbacks: 'Postbacks',
     postbacksHint: 'Choose which paid events are sent to your endpoints for the “conversion” event.',
     postbackOf: '{event, select, impression {Paid impressions} click {Paid clicks} other {Conversions}}',

@@ -89,9 +89,7 @@ describe('the activity log', () => {
     await me.call('PATCH', `/campaigns/${campaign}`, {
       rules: { targeting: { ...targeting, countries: { include: ['US'] } } },
     });
-    expect((await rows('?resource=campaigns'))[0]).toMatch(
-      / Countries US, DE → changed to US$/,
-    );
+    expect((await rows('?resource=campaigns'))[0]).toMatch(/ Countries US, DE → changed to US$/);
     await me.call('PATCH', `/campaigns/${campaign}`, {
       rules: { targeting: { postal_codes: { include: Array(400).fill('12345') } } },
     });

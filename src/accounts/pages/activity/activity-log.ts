@@ -28,6 +28,8 @@ type LogScope<C extends PageContext> = {
   namesOf: (context: C, rows: readonly View[]) => ReadonlyMap<string, string>;
   title: MessageKey;
   lead: MessageKey;
+  /** Text of the page while the log has no entries. */
+  emptyText: MessageKey;
   /** Whether entries in this log can be undone. */
   revertible: boolean;
 };
@@ -46,6 +48,7 @@ export function activityPages(app: App, services: PageServices): void {
     namesOf: (context, rows) => itemNames(services.pickerFor(context), rows),
     title: 'nav.activity',
     lead: 'activity.lead',
+    emptyText: 'activity.noneText',
     revertible: true,
   });
   registerScope(services, {
@@ -58,6 +61,7 @@ export function activityPages(app: App, services: PageServices): void {
     namesOf: () => new Map(),
     title: 'nav.operatorActivity',
     lead: 'activity.operatorLead',
+    emptyText: 'activity.operatorNone',
     revertible: false,
   });
 }
@@ -120,15 +124,13 @@ async function logPage<C extends PageContext>(
     lead: t(lead),
     nav,
     body: isEmpty
-      ? emptyLog()
+      ? emptyState('activity', t('activity.none'), t(scope.emptyText))
       : html`
         ${filterForm(context.path(path), resources, filter.resource ?? '')}
         ${rows.length === 0 ? noMatches() : entries}
         ${pager(cursor === '' ? null : url(filter), next)}`,
   };
 }
-
-const emptyLog = (): Html => emptyState('activity', t('activity.none'), t('activity.noneText'));
 
 function filterForm(action: string, resources: LoggedResources, resource: string): Html {
   const choices = [

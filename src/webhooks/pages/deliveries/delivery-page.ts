@@ -18,7 +18,7 @@ import type { Page } from '../../../shell/layout.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
 import { kindOf } from '../../destinations/kinds.ts';
 import type { EndpointLabel } from '../../endpoint-store.ts';
-import { attemptError } from '../../last-failure.ts';
+import { classifiedError } from '../../last-failure.ts';
 import { answerBlock, statusBadge, timeline } from './timeline.ts';
 
 type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: EndpointLabel };
@@ -120,7 +120,7 @@ function answerCard({ attempts }: WholeDelivery): Html {
   const { response = null, error = null } = newest ?? {};
   if (response !== null) return card(t('deliveries.answer'), answerBlock(response));
   const none = newest?.outcome === 'delivered' ? t('deliveries.acknowledged') : t('deliveries.noAnswer');
-  const text = error === null ? none : `${error.class}: ${attemptError(error, null)}`;
+  const text = error === null ? none : classifiedError(error, null);
   return card(t('deliveries.answer'), html`<p class="hint">${text}</p>`);
 }
 
