@@ -178,7 +178,7 @@ export function firstLineOf(body: Buffer): string | null {
  * Returns the text for the error of an attempt. Error messages are stored in English. Errors that their status and
  * class fully describe are translated to the reader's language.
  */
-export function attemptError(error: { class: string; message: string }, status: number | null): string {
+function attemptError(error: { class: string; message: string }, status: number | null): string {
   if (status !== null)
     return wordProblem(error.class === 'redirect' ? problem('redirected') : problem('answerWas', { status }));
   if (error.class === 'dns') return wordProblem(problem('hostUnresolved'));

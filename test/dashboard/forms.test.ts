@@ -78,17 +78,18 @@ test('on a phone, a long form shows its first section, and opens others on reque
   const viewport = { width: 390, height: 844 };
   const page = await openAs(browser, admin, demo.url, `${base()}/settings`, { viewport });
   const height = () => page.evaluate<number>('document.documentElement.scrollHeight');
-  const currency = page.getByLabel('Reporting currency');
-  expect([await currency.isVisible(), (await height()) < 3000]).toEqual([false, true]);
-  await page.getByRole('button', { name: 'Time zone and currency' }).click();
-  await currency.fill('Taler');
+  const policy = page.getByLabel('Privacy policy URL');
+  const section = page.getByRole('button', { name: 'Privacy', exact: true });
+  expect([await policy.isVisible(), (await height()) < 3000]).toEqual([false, true]);
+  await section.click();
+  await policy.fill('http://shop.example/');
   await page.getByRole('button', { name: 'Save', exact: true }).first().click();
   await page.getByRole('alert').waitFor();
-  expect(await currency.isVisible()).toBe(true);
-  await page.getByRole('button', { name: 'Time zone and currency' }).click();
-  expect(await currency.isVisible()).toBe(false);
+  expect(await policy.isVisible()).toBe(true);
+  await section.click();
+  expect(await policy.isVisible()).toBe(false);
   await page.getByRole('alert').getByRole('link').first().click();
-  expect(await currency.isVisible()).toBe(true);
+  expect(await policy.isVisible()).toBe(true);
   await page.close({ runBeforeUnload: false });
 });
 
@@ -374,7 +375,7 @@ test('an API key is restricted to campaigns by their names', async () => {
   const [{ id = 0, name = '' } = {}] = rows;
   await page.getByLabel('Name', { exact: true }).fill('One campaign');
   await openSection(page, 'Restrict the key');
-  await page.getByLabel('Limit to campaigns').fill(name.slice(0, 5));
+  await page.getByLabel('Limit to campaigns', { exact: true }).fill(name.slice(0, 5));
   await page.getByRole('option', { name }).click();
   await press(page, 'Create key');
   await page.getByText('API key created.').waitFor();

@@ -2502,10 +2502,14 @@ export const de: Messages = {
   },
   errors: {
     denied: 'Zugriff verweigert',
+    ended: 'Sitzung beendet',
     expiredForm:
       'Dieses Formular ist abgelaufen oder kam von einer anderen Website. Laden Sie die Seite neu und versuchen Sie ' +
       'es noch einmal.',
     failed: 'Etwas ist schiefgelaufen',
+    failedText:
+      'Versuchen Sie es in einer Minute noch einmal. Bleibt der Fehler bestehen, senden Sie die Anfrage-ID an Ihren ' +
+      'Betreiber.',
     goToDashboard: 'Zum Dashboard',
     invalidLink: 'Link abgelaufen',
     notFound: 'Seite nicht gefunden',

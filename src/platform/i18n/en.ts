@@ -2313,8 +2313,10 @@ export const en = {
   },
   errors: {
     denied: 'Access denied',
+    ended: 'Session ended',
     expiredForm: 'This form has expired or was sent from another site. Reload the page and try again.',
     failed: 'Something went wrong',
+    failedText: 'Try again in a minute. If the error persists, send the request ID to your operator.',
     goToDashboard: 'Go to dashboard',
     invalidLink: 'Link expired',
     notFound: 'Page not found',
