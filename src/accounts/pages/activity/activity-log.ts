@@ -217,8 +217,8 @@ const actions: Readonly<Record<string, { text: MessageKey; tone: Tone }>> = {
 
 /** Returns the name of a created or removed item, or the URL of an endpoint. */
 function loggedName({ changes }: View): string | undefined {
-  const logged = changes as Record<string, { old: unknown; new: unknown } | undefined>;
-  const value = (logged.name ?? logged.url)?.new ?? (logged.name ?? logged.url)?.old;
+  const changedFields = changes as Record<string, { old: unknown; new: unknown } | undefined>;
+  const value = (changedFields.name ?? changedFields.url)?.new ?? (changedFields.name ?? changedFields.url)?.old;
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
@@ -230,8 +230,8 @@ function whatChanged({ path, resources, names }: EntryScope, row: View): Html {
   const kind = resource === undefined ? name : t(resource.singular);
   const isWhole = action === 'create' || action === 'remove';
   const itemName = names.get(`${name} ${id}`) ?? (isWhole ? loggedName(row) : undefined);
-  const named = itemName === undefined ? `${kind} ${id}` : `${kind}: ${itemName}`;
-  const subject = resource?.isSingle === true ? kind : named;
+  const itemText = itemName === undefined ? `${kind} ${id}` : `${kind}: ${itemName}`;
+  const subject = resource?.isSingle === true ? kind : itemText;
   const to = action === 'remove' ? null : (resource?.pathOf?.(id) ?? null);
   const what = badge(knownAction === undefined ? action : t(knownAction.text), knownAction?.tone);
   return html`${what} ${to === null ? subject : link(path(to), subject)}`;

@@ -93,6 +93,12 @@ const labels: Readonly<Record<string, MessageKey>> = {
   valid_days: 'coupons.validDays',
 };
 
+/** Targeting lists, each with the labels `campaigns.target_{list}` and `campaigns.exclude_{list}`. */
+const targetingLists: ReadonlySet<string> = new Set([
+  ...['audiences', 'browsers', 'cities', 'countries', 'devices', 'languages'],
+  ...['os', 'placements', 'platforms', 'postal_codes', 'regions'],
+]);
+
 /**
  * Returns the label of a changed field in the reader's language. Targeting lists have the labels of their form fields.
  * @param path names of nested fields, separated by ` › `
@@ -100,10 +106,10 @@ const labels: Readonly<Record<string, MessageKey>> = {
 export function loggedFieldName(path: string): string {
   const names = path.split(' › ');
   const [top, part, list = '', side] = names;
-  if (top === 'rules' && part === 'targeting' && side !== undefined)
+  if (top === 'rules' && part === 'targeting' && targetingLists.has(keyOf(list)))
     return t(`campaigns.${side === 'exclude' ? 'exclude' : 'target'}_${keyOf(list)}` as MessageKey);
-  const shown = top === 'rules' && names.length > 1 ? names.slice(1) : names;
-  return shown
+  const visibleNames = top === 'rules' && names.length > 1 ? names.slice(1) : names;
+  return visibleNames
     .map(keyOf)
     .map((key) => (Object.hasOwn(labels, key) ? t(labels[key] as MessageKey) : fieldName(positionOf(key))))
     .join(' › ');
