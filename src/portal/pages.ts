@@ -81,7 +81,7 @@ export async function portalPages(app: App, deps: PortalPageDeps, embedded: Embe
           .header('cache-control', 'no-store')
           .send(themeCss((request.portal as Portal).theme)),
       );
-      closed.get(`${prefix}/*`, { schema }, async () => {
+      closed.get(`${prefix}/*`, { schema, exposeHeadRoute: false }, async () => {
         throw new AppError('not_found');
       });
       embedded.registerPages(closed, shell, async (id) => {
