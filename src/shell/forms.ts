@@ -401,8 +401,10 @@ export const columns = (
 export const hasError = ({ markup }: Html): boolean => markup.includes('class="field-error"');
 
 /** Renders rarely used fields in a section that is initially collapsed, unless one of its fields has an error. */
-export const moreFields = (summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html =>
-  html`<details class="more"${(isOpen || hasError(body)) && html` open`}><summary>${summary}</summary>${body}</details>`;
+export function moreFields(summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html {
+  const open = (isOpen || hasError(body)) && html` open`;
+  return html`<details class="more"${open}><summary>${summary}</summary>${body}</details>`;
+}
 
 /** Renders groups of fields with headings. In the form for a new row, they are collapsed, so that it stays short. */
 export const fieldGroups = (

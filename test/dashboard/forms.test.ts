@@ -338,7 +338,7 @@ const openSection = (page: Page, name: string) =>
     .filter({ hasText: new RegExp(`^${name}$`) })
     .click();
 
-test('the form for a new theme shows the few fields that every theme needs, and the others in closed sections', async () => {
+test('the form for a new theme shows the fields that every theme needs, and closes the other sections', async () => {
   const page = await open('admin', '/settings/themes/new');
   const visibleFields = () =>
     page.locator('.form :is(input, select, textarea)[name]:not([type=hidden]):visible').count();

@@ -362,8 +362,8 @@ export const en = {
     test: 'Test a click ID',
     testButton: 'Find click',
     testLead:
-      'Open one of your offers and copy the click ID from the address of the landing page. The test does not record a ' +
-      'conversion.',
+      'Open one of your offers and copy the click ID from the address of the landing page. The test does not record ' +
+      'a conversion.',
     time: 'Time',
     tracking: 'Tracking',
     trackingLead: 'Set up how you report conversions.',
@@ -4290,8 +4290,8 @@ export const en = {
     use: 'Key and default',
     widthHint: 'Use 0 for the default width.',
     darkModeHint:
-      'Colours for dark mode. They add new fields to the API response. First check whether strictly typed clients can ' +
-      'handle them (see the API reference).',
+      'Colours for dark mode. They add new fields to the API response. First check whether strictly typed clients ' +
+      'can handle them (see the API reference).',
     delayHint: 'Offers are loaded during the delay.',
     confirmationEventHint: 'Name of the DOM event that confirms selected perks.',
     asDevice: 'Same as the user’s device',

@@ -113,7 +113,7 @@ describe('the activity log', () => {
     expect(body).toContain('<dt translate="no">Schlüssel</dt>');
   });
 
-  test('shows labels instead of field names, and withstands fields that are named like parts of an object', async () => {
+  test('shows labels instead of field names, also next to fields with names such as constructor', async () => {
     const changes = { row_id: { old: null, new: 7 }, constructor: { old: null, new: { toString: 1 } } };
     await t.pool.query(
       `insert into audit_log (publisher_id, at, actor_kind, actor_id, actor_label, actor_publisher_id, action, resource,
