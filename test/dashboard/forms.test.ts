@@ -376,7 +376,7 @@ test('an API key is restricted to campaigns by their names', async () => {
   await page.getByLabel('Name', { exact: true }).fill('One campaign');
   await openSection(page, 'Restrict the key');
   await page.getByLabel('Limit to campaigns', { exact: true }).fill(name.slice(0, 5));
-  await page.getByRole('option', { name }).click();
+  await page.getByRole('option', { name }).first().click();
   await press(page, 'Create key');
   await page.getByText('API key created.').waitFor();
   await page.getByRole('row').filter({ hasText: 'One campaign' }).getByText(`Campaign: ${name}`).waitFor();
