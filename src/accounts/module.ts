@@ -54,6 +54,7 @@ export function createAccounts({ platform, catalog, catalogAdmin }: AccountsDeps
     management: client,
     provider,
     revert,
+    pickerFor: catalogAdmin.pickerFor,
   });
   return {
     name: 'accounts',

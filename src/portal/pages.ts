@@ -81,6 +81,9 @@ export async function portalPages(app: App, deps: PortalPageDeps, embedded: Embe
           .header('cache-control', 'no-store')
           .send(themeCss((request.portal as Portal).theme)),
       );
+      closed.get(`${prefix}/*`, { schema, exposeHeadRoute: false }, async () => {
+        throw new AppError('not_found');
+      });
       embedded.registerPages(closed, shell, async (id) => {
         const link = await findLink(deps.pool, id);
         return link !== null && link.sessionHash !== null && isLive(link, deps);
@@ -202,7 +205,7 @@ const pagePermissions: readonly (readonly [path: string, read: PortalPermission,
  */
 function requirePermission({ routeOptions, method }: FastifyRequest, { permissions }: Portal): void {
   const path = (routeOptions.url ?? '').slice(prefix.length);
-  if (path === '/theme.css') return;
+  if (path === '/theme.css' || path === '/*') return;
   const [, read, write] = pagePermissions.find(([start]) => path === start || path.startsWith(`${start}/`)) ?? [];
   const permission = method === 'GET' || method === 'HEAD' ? read : write;
   if (permission === undefined || permission === null || !permissions.includes(permission)) throw denied();

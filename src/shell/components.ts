@@ -77,11 +77,14 @@ export type Cell = Html | string | number;
 /** Minimum number of columns of a table whose rows become blocks on phones. */
 const stackedColumns = 3;
 
-/** Whether the cells of each row are stacked on phones. Tables of figures are scrolled instead. */
-const isStackable = (columns: readonly Column[]): boolean =>
+/** Maximum number of rows of a table of figures whose rows become blocks, because nobody compares so few. */
+const stackedRows = 2;
+
+/** Whether the cells of each row are stacked on phones. Longer tables of figures are scrolled instead. */
+const isStackable = (columns: readonly Column[], rowCount: number): boolean =>
   columns.length >= stackedColumns &&
   columns.every(({ sort }) => sort === undefined) &&
-  columns.filter(({ numeric }) => numeric === true).length * 2 <= columns.length;
+  (rowCount <= stackedRows || columns.filter(({ numeric }) => numeric === true).length * 2 <= columns.length);
 
 /**
  * Renders a table. A table that is too wide can be scrolled horizontally, also with the keyboard. On phones, each row
@@ -109,7 +112,7 @@ export function table(
     ]}`;
   const head = (column: Column, index: number) =>
     html`<th scope="col"${numeric(index)}${headAttributes(column)}>${heading(column)}</th>`;
-  const isStacked = isStackable(columns);
+  const isStacked = isStackable(columns, totals === undefined ? rows.length : Number.POSITIVE_INFINITY);
   const label = (index: number) =>
     isStacked && columns[index]?.hidden !== true && html` data-label="${columns[index]?.text}"`;
   const row = (cells: readonly Cell[]) =>
@@ -192,9 +195,9 @@ export function pager(previous: string | null, next: string | null): Html {
     </nav>`;
 }
 
-/** Renders text with a copy button, such as an API key or a code snippet. */
+/** Renders text with a copy button, such as an API key or a code snippet. A single line wraps on narrow screens. */
 export const copyable = (text: string, label: string): Html => html`
-  <div class="copyable">
+  <div class="copyable${!text.includes('\n') && ' one-line'}">
     <pre tabindex="0" aria-label="${label}"><code>${text}</code></pre>
     <button type="button" class="button small" data-copy aria-label="${t('common.copyLabel', { label })}">
       ${t('common.copy')}

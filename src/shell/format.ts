@@ -260,6 +260,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   arms: 'experiments.compared',
   campaign_id: 'dimensions.campaign',
   category: 'campaigns.category',
+  changes: 'drafts.changes',
   click_id_param: 'campaigns.clickIdParam',
   creative_type: 'offers.imageType',
   cta_no: 'offers.noButton',
@@ -331,6 +332,5 @@ const labels: Readonly<Record<string, MessageKey>> = {
 
 /** Returns the label of an API field in the reader's language, or the field name if there is no label. */
 export function fieldName(name: string): string {
-  const label = labels[name];
-  return label === undefined ? name.replaceAll('_', ' ') : t(label);
+  return Object.hasOwn(labels, name) ? t(labels[name] as MessageKey) : name.replaceAll('_', ' ');
 }

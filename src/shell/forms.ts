@@ -397,9 +397,23 @@ export const columns = (
   kind: 'tight' | 'narrow' | 'aligned' | 'method' | '' = '',
 ): Html => html`<div class="columns ${kind}">${fields.map((field) => html`${field}`)}</div>`;
 
-/** Renders rarely used fields in a section that is initially collapsed. */
-export const moreFields = (summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html =>
-  html`<details class="more"${isOpen && html` open`}><summary>${summary}</summary>${body}</details>`;
+/** Whether one of the fields has an error. */
+export const hasError = ({ markup }: Html): boolean => markup.includes('class="field-error"');
+
+/** Renders rarely used fields in a section that is initially collapsed, unless one of its fields has an error. */
+export function moreFields(summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html {
+  const open = (isOpen || hasError(body)) && html` open`;
+  return html`<details class="more"${open}><summary>${summary}</summary>${body}</details>`;
+}
+
+/** Renders groups of fields with headings. In the form for a new row, they are collapsed, so that it stays short. */
+export const fieldGroups = (
+  isNew: boolean,
+  groups: readonly (readonly [legend: string, ...fields: (Html | readonly Html[])[]])[],
+): Html =>
+  html`${groups.map(([legend, ...fields]) =>
+    isNew ? moreFields(legend, html`${fields.map((field) => html`${field}`)}`) : fieldGroup(legend, ...fields),
+  )}`;
 
 /** Splits a list at commas and line breaks. An item that contains a comma or line break must be quoted. */
 export const splitList = (text: string): string[] =>

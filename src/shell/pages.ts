@@ -313,8 +313,8 @@ export function registerErrorPages(app: App, shell: Shell): void {
         );
       if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
       reply.code(error.status).headers(pageHeaders(publicUrl, portal?.frameOrigin));
-      const title = titleOf(error);
-      const text = error.status === 404 ? notFoundText(shell) : wordProblem(error.problem);
+      const title = titleOf(error, shell.isPortal === true && viewer === null);
+      const text = textOf(error, shell);
       const body = html`
       <div class="empty">
         <p>${text}</p>
@@ -330,11 +330,17 @@ export function registerErrorPages(app: App, shell: Shell): void {
   );
 }
 
-/** Returns the text of the page for a wrong address. A portal has no dashboard to go to. */
-const notFoundText = ({ isPortal }: Shell): string =>
-  t(isPortal === true ? 'errors.portalNotFoundText' : 'errors.notFoundText');
+/** Returns the text of an error page. A portal has no dashboard to go to after a wrong address. */
+function textOf({ status, problem }: AppError, { isPortal }: Shell): string {
+  if (status === 500) return t('errors.failedText');
+  if (status !== 404) return wordProblem(problem);
+  return t(isPortal === true ? 'errors.portalNotFoundText' : 'errors.notFoundText');
+}
 
-function titleOf({ code, status }: AppError): string {
+/** Returns the title of an error page. `isPortalLink` is true if a portal was opened without a valid session. */
+function titleOf({ code, status }: AppError, isPortalLink: boolean): string {
+  if (isPortalLink && status === 404) return t('errors.invalidLink');
+  if (isPortalLink && status === 403) return t('errors.ended');
   if (code === 'invalid_token') return t('errors.invalidLink');
   if (status === 404) return t('errors.notFound');
   if (status === 403) return t('errors.denied');

@@ -178,11 +178,17 @@ export function firstLineOf(body: Buffer): string | null {
  * Returns the text for the error of an attempt. Error messages are stored in English. Errors that their status and
  * class fully describe are translated to the reader's language.
  */
-export function attemptError(error: { class: string; message: string }, status: number | null): string {
+function attemptError(error: { class: string; message: string }, status: number | null): string {
   if (status !== null)
     return wordProblem(error.class === 'redirect' ? problem('redirected') : problem('answerWas', { status }));
   if (error.class === 'dns') return wordProblem(problem('hostUnresolved'));
   return error.message === 'blocked_address' ? wordProblem(problem('addressNotPublic')) : error.message;
+}
+
+/** Returns the error of an attempt with its class, unless the message begins with the class. */
+export function classifiedError(error: { class: string; message: string }, status: number | null): string {
+  const text = attemptError(error, status);
+  return text.startsWith(`${error.class} `) ? text : `${error.class}: ${text}`;
 }
 
 /** Returns a sentence about the response or error of a failed attempt. */

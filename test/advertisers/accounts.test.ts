@@ -104,6 +104,7 @@ describe("an advertiser's account", () => {
     expect((await call('GET', `campaigns/${own.campaign}`)).body.data.landing_url).toBe(proposed.landing_url);
     const log = await own.user.get(pathOf(own, '/activity'));
     expect(log.body).toContain(own.user.email);
+    expect(log.body).toMatch(new RegExp(`Campaign: <a href="[^"]*/campaigns/${own.campaign}">`));
     expect(log.body).not.toContain('demo-key');
   });
 

@@ -78,17 +78,18 @@ test('on a phone, a long form shows its first section, and opens others on reque
   const viewport = { width: 390, height: 844 };
   const page = await openAs(browser, admin, demo.url, `${base()}/settings`, { viewport });
   const height = () => page.evaluate<number>('document.documentElement.scrollHeight');
-  const currency = page.getByLabel('Reporting currency');
-  expect([await currency.isVisible(), (await height()) < 3000]).toEqual([false, true]);
-  await page.getByRole('button', { name: 'Time zone and currency' }).click();
-  await currency.fill('Taler');
+  const policy = page.getByLabel('Privacy policy URL');
+  const section = page.getByRole('button', { name: 'Privacy', exact: true });
+  expect([await policy.isVisible(), (await height()) < 3000]).toEqual([false, true]);
+  await section.click();
+  await policy.fill('https://');
   await page.getByRole('button', { name: 'Save', exact: true }).first().click();
   await page.getByRole('alert').waitFor();
-  expect(await currency.isVisible()).toBe(true);
-  await page.getByRole('button', { name: 'Time zone and currency' }).click();
-  expect(await currency.isVisible()).toBe(false);
+  expect(await policy.isVisible()).toBe(true);
+  await section.click();
+  expect(await policy.isVisible()).toBe(false);
   await page.getByRole('alert').getByRole('link').first().click();
-  expect(await currency.isVisible()).toBe(true);
+  expect(await policy.isVisible()).toBe(true);
   await page.close({ runBeforeUnload: false });
 });
 
@@ -331,6 +332,58 @@ test('a long form has an index that links to all its sections', async () => {
   }
 });
 
+const openSection = (page: Page, name: string) =>
+  page
+    .locator('main summary')
+    .filter({ hasText: new RegExp(`^${name}$`) })
+    .click();
+
+test('the form for a new theme shows the fields that every theme needs, and closes the other sections', async () => {
+  const page = await open('admin', '/settings/themes/new');
+  const visibleFields = () =>
+    page.locator('.form :is(input, select, textarea)[name]:not([type=hidden]):visible').count();
+  expect(await visibleFields()).toBe(6);
+  await page.getByLabel('Name', { exact: true }).fill('Short');
+  await openSection(page, 'Behaviour');
+  await page.getByLabel('Delay (ms)').fill('250');
+  await press(page, 'Save');
+  await toast(page, 'Short saved');
+  const { rows } = await demo.t.pool.query("select settings from themes where name = 'Short'");
+  expect(rows).toEqual([{ settings: { delay: 250 } }]);
+  // On the page of a theme, all sections are open.
+  expect(await page.getByLabel('Delay (ms)').inputValue()).toBe('250');
+});
+
+test('a closed section with an error is open after the form was rejected', async () => {
+  const page = await open('admin', '/settings/themes/new');
+  await page.getByLabel('Name', { exact: true }).fill('Wrong');
+  await openSection(page, 'Key and default');
+  await page.getByLabel('Key', { exact: true }).fill('Not a key!');
+  await press(page, 'Save');
+  await page.getByRole('alert').getByRole('link', { name: 'Key', exact: true }).waitFor();
+  expect(await page.getByLabel('Key', { exact: true }).isVisible()).toBe(true);
+  expect(await page.getByLabel('Delay (ms)').isVisible()).toBe(false);
+  await page.close({ runBeforeUnload: false });
+});
+
+test('an API key is restricted to campaigns by their names', async () => {
+  const page = await open('admin', '/settings/keys');
+  const { rows } = await demo.t.pool.query<{ id: number; name: string }>(
+    'select id, name from campaigns where publisher_id = $1 order by id limit 1',
+    [demo.t.publisher.id],
+  );
+  const [{ id = 0, name = '' } = {}] = rows;
+  await page.getByLabel('Name', { exact: true }).fill('One campaign');
+  await openSection(page, 'Restrict the key');
+  await page.getByLabel('Limit to campaigns', { exact: true }).fill(name.slice(0, 5));
+  await page.getByRole('option', { name }).first().click();
+  await press(page, 'Create key');
+  await page.getByText('API key created.').waitFor();
+  await page.getByRole('row').filter({ hasText: 'One campaign' }).getByText(`Campaign: ${name}`).waitFor();
+  const stored = await demo.t.pool.query("select campaigns from api_keys where name = 'One campaign'");
+  expect(stored.rows).toEqual([{ campaigns: [id] }]);
+});
+
 test('one brand colour generates a whole palette, which can still be edited', async () => {
   const page = await open('admin', '/settings/themes/new');
   await page.getByLabel('Name', { exact: true }).fill('Violet');
@@ -345,6 +398,7 @@ test('one brand colour generates a whole palette, which can still be edited', as
   await page.getByText('All light and dark colours below').waitFor();
   expect(await yes.inputValue()).toBe('#6b2fd9');
   expect(await dark.inputValue()).not.toBe(before);
+  await openSection(page, 'Colours');
   await page.locator('input[name="styles.footer.textColor"]').fill('#eeeeee');
   await page.getByText('Footer on').first().waitFor();
   const hints = await page.locator('.preview-state li').allInnerTexts();
@@ -370,6 +424,7 @@ describe('a web font of a theme', () => {
     const base = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
     const page = await open('admin', '/settings/themes/new');
     await page.getByLabel('Name', { exact: true }).fill('Branded');
+    await openSection(page, 'Typography and shape');
     const url = page.getByLabel('Web font (URL)');
     await url.fill(`${base}/gone.woff2`);
     await press(page, 'Add font');

@@ -97,6 +97,10 @@ describe('setup from an empty database, in the browser only', () => {
     await follow('Add theme');
     await page.getByLabel('Name', { exact: true }).fill('Perks');
     await page.getByRole('checkbox', { name: 'User Selected Perks' }).check();
+    await page
+      .locator('main summary')
+      .filter({ hasText: /^Texts$/ })
+      .click();
     await page.getByLabel('Heading', { exact: true }).first().fill('Choose your thank-you');
     await page.frameLocator('iframe').getByText('Choose your thank-you').waitFor();
     await press('Save');

@@ -1,6 +1,6 @@
 import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { View } from '../../management/resource.ts';
-import { type PermissionEntry, permissionsOf } from '../../management/unit-of-work.ts';
+import { permissionsOf } from '../../management/unit-of-work.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
@@ -17,10 +17,12 @@ import {
 } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';
 import { localToInstant, moment } from '../../shell/format.ts';
-import { columns, createForm, splitList } from '../../shell/forms.ts';
+import { columns, createForm, type FormBuilder, moreFields, splitList } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { createKey, keyAdditions, keysOf, mostDaysOf } from '../keys.ts';
 import type { PageServices } from './services.ts';
+
+type Picker = ReturnType<PageServices['pickerFor']>;
 
 type TypedKey = {
   name: string;
@@ -89,7 +91,8 @@ const listOrNull = (text: string): string[] | null => {
 /** Parses an ID. Returns any other text unchanged, so that validation reports it. */
 const idOf = (text: string): number | string => (/^\d{1,9}$/.test(text) ? Number(text) : text);
 
-async function show({ management }: PageServices, context: PublisherContext, state: State = {}): Promise<Page> {
+async function show(services: PageServices, context: PublisherContext, state: State = {}): Promise<Page> {
+  const { management } = services;
   const cursor = queryText(context, 'cursor');
   const { rows, nextCursor } = await management.list(context, keysOf(management.permissions), {
     limit: String(keysPerPage),
@@ -106,6 +109,7 @@ async function show({ management }: PageServices, context: PublisherContext, sta
     title: t('nav.keys'),
     lead: tHtml('settings.keysLead', { id: publisher.sdkId }),
     nav: 'keys',
+    assets: ['pickers.js'],
     status: (state.errors ?? []).length > 0 ? 422 : 200,
     body: html`
       ${state.secret !== undefined && secretNotice(state.secret)}
@@ -113,12 +117,13 @@ async function show({ management }: PageServices, context: PublisherContext, sta
         rows.length === 0
           ? noKeys()
           : keyTable(
+              services,
               context,
               rows.map((row) => ({ ...row, ...uses(row) })),
             )
       }
       ${pager(cursor === '' ? null : path, next)}
-      ${card(t('settings.createApiKey'), keyForm(context, { permissions: management.permissions, mostDays }, state))}`,
+      ${card(t('settings.createApiKey'), keyForm(services, context, mostDays, state))}`,
   };
 }
 
@@ -141,8 +146,9 @@ const keyColumns = () => [
   { text: t('common.actions'), hidden: true },
 ];
 
-function keyTable(context: PublisherContext, rows: readonly View[]): Html {
+function keyTable({ pickerFor }: PageServices, context: PublisherContext, rows: readonly View[]): Html {
   const { path, publisher } = context;
+  const picker = pickerFor(context);
   const revoke = (row: View) =>
     actionButton(context, {
       to: path(`/settings/keys/${row.id}/revoke`),
@@ -155,7 +161,7 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
     html`<strong>${String(row.name)}</strong>
       ${row.hint !== '' && html`<br><code class="hint">${String(row.hint)}…</code>`}`,
     html`${(row.permissions as string[]).map((permission) => html`<span translate="no">${badge(permission)}</span> `)}
-      ${restrictionsCell(row)}`,
+      ${restrictionsCell(row, picker)}`,
     row.expires_at === null ? t('settings.never') : moment(publisher, String(row.expires_at)),
     moment(publisher, String(row.created_at), 'day'),
     row.last_used_at === null ? t('settings.never') : moment(publisher, String(row.last_used_at)),
@@ -168,7 +174,7 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
  * Renders the restrictions that a key has in addition to its permissions. The cell's tooltip lists the client
  * addresses.
  */
-function restrictionsCell(row: View): Html {
+function restrictionsCell(row: View, picker: Picker): Html {
   const addresses = row.allowed_addresses as string[] | null;
   const campaigns = row.campaigns as number[] | null;
   const placements = row.placements as string[] | null;
@@ -176,11 +182,11 @@ function restrictionsCell(row: View): Html {
     ${row.read_only === true && html`${badge(t('settings.readOnlyKey'))} `}
     ${
       campaigns !== null &&
-      html`${badge(t('settings.someCampaigns', { count: campaigns.length, ids: campaigns.join(', ') }))} `
+      restriction(t('settings.someCampaigns', { count: campaigns.length, names: namesOf(campaigns, picker) }))
     }
     ${
       placements !== null &&
-      html`${badge(t('settings.somePlacements', { count: placements.length, names: placements.join(', ') }))} `
+      restriction(t('settings.somePlacements', { count: placements.length, names: placements.join(', ') }))
     }
     ${
       addresses !== null &&
@@ -191,11 +197,13 @@ function restrictionsCell(row: View): Html {
     }`;
 }
 
-type FormData = {
-  permissions: readonly PermissionEntry[];
-  /** Maximum lifetime of a new key, in days. Null means no limit. */
-  mostDays: number | null;
-};
+const restriction = (text: string): Html => html`<p class="hint">${text}</p>`;
+
+/** Returns the names of campaigns, or the IDs of those that were removed. */
+function namesOf(ids: readonly number[], picker: Picker): string {
+  const { labels } = picker('campaigns', ids.join(', '));
+  return ids.map((id) => labels[id] ?? id).join(', ');
+}
 
 const emptyKey: TypedKey = {
   name: '',
@@ -207,13 +215,16 @@ const emptyKey: TypedKey = {
   placements: '',
 };
 
+/** Renders the form for a new key. `mostDays` is the maximum lifetime of a new key, or null if there is no limit. */
 function keyForm(
+  { management: { permissions }, pickerFor }: PageServices,
   context: PublisherContext,
-  { permissions, mostDays }: FormData,
+  mostDays: number | null,
   { typed = emptyKey, errors }: State,
 ): Html {
   const { path, publisher, viewer } = context;
   const form = createForm(typed, errors);
+  const picker = pickerFor(context);
   const ownPermissions = permissionsOf(viewer.user.role, permissions);
   const grantable = permissions.filter(({ name }) => ownPermissions.has(name));
   const fields = html`
@@ -237,15 +248,28 @@ function keyForm(
         text: t('settings.permission', { permission: name, text: t(text) }),
       })),
     })}
-    ${columns([
-      form.input('campaigns', { label: t('settings.keyCampaigns'), hint: t('settings.keyCampaignsHint') }),
-      form.input('placements', { label: t('settings.keyPlacements'), hint: t('settings.keyPlacementsHint') }),
-    ])}
-    ${form.textarea('allowed_addresses', {
-      label: t('settings.allowedAddresses'),
-      rows: 2,
-      hint: t('settings.allowedAddressesHint'),
-    })}
-    ${form.checkbox('read_only', { label: t('settings.readOnlyKey'), hint: t('settings.readOnlyKeyHint') })}`;
+    ${moreFields(t('settings.keyRestrictions'), restrictionFields(form, picker), {
+      isOpen: typed.read_only || `${typed.campaigns}${typed.placements}${typed.allowed_addresses}` !== '',
+    })}`;
   return saveForm(context, path('/settings/keys'), fields, { button: t('settings.createKey') });
 }
+
+const restrictionFields = (form: FormBuilder, picker: Picker): Html => html`
+  ${columns([
+    form.input('campaigns', {
+      label: t('settings.keyCampaigns'),
+      hint: t('settings.keyCampaignsHint'),
+      picker: picker('campaigns', form.values.campaigns),
+    }),
+    form.input('placements', {
+      label: t('settings.keyPlacements'),
+      hint: t('settings.keyPlacementsHint'),
+      picker: picker('placements', form.values.placements),
+    }),
+  ])}
+  ${form.textarea('allowed_addresses', {
+    label: t('settings.allowedAddresses'),
+    rows: 2,
+    hint: t('settings.allowedAddressesHint'),
+  })}
+  ${form.checkbox('read_only', { label: t('settings.readOnlyKey'), hint: t('settings.readOnlyKeyHint') })}`;

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Snapshot } from '../../catalog/types.ts';
+import type { CatalogAdmin } from '../../catalog-admin/module.ts';
 import type { Config } from '../../config.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { Geo } from '../../platform/geo.ts';
@@ -31,4 +32,6 @@ export type PageServices = Shell & {
   /** OpenID provider, or null if OIDC_ISSUER is not set. */
   provider: OidcProvider | null;
   revert: Revert;
+  /** Creates the picker for the search fields of a page. */
+  pickerFor: CatalogAdmin['pickerFor'];
 };

@@ -6,6 +6,7 @@ import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import {
   badge,
+  type Cell,
   card,
   descriptionList,
   emptyState,
@@ -15,7 +16,7 @@ import {
   table,
 } from '../../shell/components.ts';
 import { keyIn, queryText } from '../../shell/context.ts';
-import { momentOr, perLocale } from '../../shell/format.ts';
+import { moment, momentOr, perLocale } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { ownRows, readCarriers } from '../scope.ts';
 import { campaignForm, datesOf } from './campaign-form.ts';
@@ -122,8 +123,10 @@ const about = (view: View, carriers: readonly { name: string }[], zone: { timeZo
     [t('campaigns.landingPage'), String(view.landing_url)],
     [t('advertiser.pays'), payoutText(view)],
     [t('advertiser.shownAt'), carriers.map(({ name }) => name).join(', ')],
-    [t('advertiser.from'), momentOr(zone, datesOf(view).start_at ?? null)],
-    [t('advertiser.until'), momentOr(zone, datesOf(view).end_at ?? null)],
+    ...(['start_at', 'end_at'] as const).flatMap((name): [string, Cell][] => {
+      const at = datesOf(view)[name] ?? null;
+      return at === null ? [] : [[t(name === 'start_at' ? 'advertiser.from' : 'advertiser.until'), moment(zone, at)]];
+    }),
   ]);
 
 /** Renders how much of each budget and total cap is used in the current period. */

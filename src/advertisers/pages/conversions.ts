@@ -6,7 +6,7 @@ import { fromMicros } from '../../platform/money.ts';
 import {
   badge,
   card,
-  codeBlock,
+  copyable,
   descriptionList,
   emptyState,
   noMatches,
@@ -146,9 +146,9 @@ export async function trackingPage(services: PageServices, context: AdvertiserCo
     lead: t('advertiser.trackingLead'),
     nav: 'advertiser-tracking',
     body: html`
-      ${card(t('advertiser.tag'), codeBlock(t('advertiser.tag'), tag), { lead: t('advertiser.tagLead') })}
-      ${card(t('advertiser.saleTag'), codeBlock(t('advertiser.saleTag'), sale))}
-      ${card(t('advertiser.postback'), codeBlock(t('advertiser.postback'), call), {
+      ${card(t('advertiser.tag'), copyable(tag, t('advertiser.tag')), { lead: t('advertiser.tagLead') })}
+      ${card(t('advertiser.saleTag'), copyable(sale, t('advertiser.saleTag')))}
+      ${card(t('advertiser.postback'), copyable(call, t('advertiser.postback')), {
         lead: t('advertiser.postbackLead'),
       })}
       ${card(t('advertiser.test'), await clickTest(services, context, clickId), { lead: t('advertiser.testLead') })}`,

@@ -154,7 +154,7 @@ export async function proposeOffer(
   const changes = view === null ? { campaign_id: campaignId, ...texts } : texts;
   const rowId = view === null ? null : Number(view.id);
   const note = fields.text('note');
-  if (isNew && texts.title === '') {
+  if (texts.title === '') {
     const values = { ...texts, note } as FormValues;
     const errors = [{ path: '/title', message: t('apiTexts.empty') }];
     return formPage(services, context, { view, campaignId, errors, values, revised });

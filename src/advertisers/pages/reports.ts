@@ -3,7 +3,7 @@ import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { fromMicros } from '../../platform/money.ts';
-import { card, linkButton, table } from '../../shell/components.ts';
+import { linkButton, table } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { dayForm, perLocale } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
@@ -52,7 +52,7 @@ export async function reportPage(services: PageServices, context: AdvertiserCont
     lead: t('advertiser.reportsLead'),
     nav: 'advertiser-reports',
     actions: linkButton(context.path(`/reports/csv?${query}`), t('advertiser.csv'), 'quiet'),
-    body: html`${filters(context, report)}${card(t('nav.reports'), reportTable(context, report))}`,
+    body: html`${filters(context, report)}${reportTable(context, report)}`,
   };
 }
 

@@ -82,7 +82,7 @@ export function rulesCard(context: PublisherContext, { mail, channels, receivers
 
 /** Renders how often an alert kind occurred recently, which is how often its recipients would have been notified. */
 const recentCell = ({ path }: PublisherContext, kind: AlertKind, alerts: number): Html =>
-  alerts === 0 ? html`<span class="hint">0</span>` : link(path(`/alerts?kind=${kind}`), count(alerts));
+  alerts === 0 ? nothing : link(path(`/alerts?kind=${kind}`), count(alerts));
 
 type BoxColumn = { name: string; text: string; kinds: readonly AlertKind[]; canEdit: boolean };
 
@@ -95,7 +95,7 @@ function kindBox(kind: AlertKind, { name, text, kinds, canEdit }: BoxColumn): Ht
 /** Renders the number of webhook endpoints that receive the event of an alert kind, or a link to add one. */
 function webhookCell({ path, viewer }: PublisherContext, kind: AlertKind, receivers: Destinations['receivers']): Html {
   const event = eventOfKind.get(kind);
-  if (event === undefined) return html`<span class="hint">–</span>`;
+  if (event === undefined) return nothing;
   const endpoints = receivers.get(event) ?? 0;
   if (endpoints > 0) return link(path('/settings/webhooks/all'), count(endpoints));
   if (!hasRole(viewer.user.role, 'admin')) return html`0`;

@@ -116,7 +116,7 @@ async function storyPage(scope: Scope, context: PublisherContext): Promise<Page>
       ${
         session !== null &&
         card(
-          t('rows.kind_session'),
+          t('deliveries.details'),
           descriptionList([
             [t('rows.time'), moment(publisher, session.created_at, 'second')],
             [t('dimensions.placement'), session.placement],

@@ -3,7 +3,7 @@ import { holdoutArm } from '../../catalog/types.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { hiddenField } from '../../shell/components.ts';
-import { type Choice, columns, type FormBuilder, fieldGroup, moreFields } from '../../shell/forms.ts';
+import { type Choice, columns, type FormBuilder, fieldGroup, hasError, moreFields } from '../../shell/forms.ts';
 import { labelNames } from '../configuration/changes.ts';
 import { armNames, liftBounds, shareBounds, times } from './form.ts';
 
@@ -11,13 +11,11 @@ import { armNames, liftBounds, shareBounds, times } from './form.ts';
 export const changeKinds = ['offers', 'theme', 'ranking', 'floor', 'labels'] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 
-const hasError = ({ markup }: Html): boolean => markup.includes('class="field-error"');
-
 /** Renders fields in a disclosure, which is open if one of them has a value or an error. */
 export function disclosure({ values }: FormBuilder, summary: string, body: Html): Html {
   const names = [...body.markup.matchAll(/ name="([^"]+)"/g)].map(([, name = '']) => name);
   return moreFields(summary, body, {
-    isOpen: hasError(body) || names.some((name) => String(values[name] ?? '') !== ''),
+    isOpen: names.some((name) => String(values[name] ?? '') !== ''),
   });
 }
 

@@ -241,6 +241,7 @@ export const de: Messages = {
       'Änderungen an Betreiberkonten, die neuesten zuerst, in UTC. Jeder Publisher hat ein eigenes Änderungsprotokoll.',
     none: 'Noch keine Änderungen',
     noneText: 'Hier erscheinen Änderungen an Angeboten, Einstellungen, Schlüsseln und Webhooks.',
+    operatorNone: 'Hier erscheinen Änderungen an Betreiberkonten.',
     entries: 'Einträge',
     resource: 'Art',
     revert: 'Rückgängig machen',
@@ -292,6 +293,27 @@ export const de: Messages = {
     settings: 'Einstellungen',
     import: 'Import',
     operator: 'Betreiber',
+    portalLink: 'Portal-Link',
+    addressesAdded: 'Gesperrte Adressen',
+    addressesRemoved: 'Aufgehobene Sperren',
+    appearance: 'Aussehen',
+    codesAdded: 'Hinzugefügte Codes',
+    codesRemoved: 'Entfernte Codes',
+    disabledReason: 'Grund der Deaktivierung',
+    frameHosts: 'Websites, die Seiten einbetten dürfen',
+    goalSince: 'Ziel festgelegt',
+    itemId: 'ID des Elements',
+    keyHint: 'Erste Zeichen des Schlüssels',
+    limitedByKeys: 'Erstellt mit den Schlüsseln',
+    ownEvents: 'Eigene Ereignisse',
+    pausedAt: 'Pausiert',
+    previousSecretUntil: 'Vorheriger Schlüssel gültig bis',
+    resumeRate: 'Anfragen pro Sekunde nach dem Fortsetzen',
+    revokedAt: 'Widerrufen',
+    secret: 'Geheimer Schlüssel',
+    stoppedBy: 'Gestoppt von',
+    styles: 'Stile',
+    timeoutMs: 'Zeitlimit (ms)',
   },
   advertiser: {
     currency: 'Währung',
@@ -326,11 +348,13 @@ export const de: Messages = {
     impressions: 'Impressions',
     height: 'Höhe in Pixeln',
     imageKept: 'Dieses Bild bleibt erhalten, wenn Sie keine andere Datei wählen.',
+    item: 'Element',
     limit: 'Limit',
     liveAtOnce: 'Durch eine Regel des Publishers freigegeben. Die Änderung ist live.',
     message: 'Nachricht',
     newDecisions: 'neue Entscheidungen',
     noActivity: 'Keine Aktivität in diesem Zeitraum. Wählen Sie einen anderen Zeitraum.',
+    noChanges: 'Hier erscheinen Änderungen an Ihren Kampagnen, Angeboten und Entwürfen.',
     noCampaigns: 'Noch keine Kampagnen',
     noCampaignsText: 'Publisher legen Kampagnen für Sie an. Danach können Sie Angebote dafür vorschlagen.',
     noConversions: 'Noch keine Conversions',
@@ -370,8 +394,8 @@ export const de: Messages = {
     test: 'Klick-ID prüfen',
     testButton: 'Klick suchen',
     testLead:
-      'Öffnen Sie eines Ihrer Angebote und kopieren Sie die Klick-ID aus der Adresse der Landingpage. Beim Test wird ' +
-      'nichts gebucht.',
+      'Öffnen Sie eines Ihrer Angebote und kopieren Sie die Klick-ID aus der Adresse der Landingpage. Der Test bucht ' +
+      'keine Conversion.',
     time: 'Zeitpunkt',
     tracking: 'Tracking',
     trackingLead: 'Richten Sie ein, wie Sie Conversions melden.',
@@ -518,7 +542,7 @@ export const de: Messages = {
     rankingStalledReason:
       '{isKnown, select, true {Das Ranking hat Impressions und Klicks seit {since} nicht verarbeitet.} other {Das ' +
       'Ranking hat noch keine Impressions und Klicks verarbeitet.}} Angebote werden weiterhin nach den bisherigen ' +
-      'Daten gereiht. Bitten Sie Ihren Betreiber, die Ursache im Log des Workers zu suchen.',
+      'Daten sortiert. Bitten Sie Ihren Betreiber, die Ursache im Log des Workers zu suchen.',
     goalBehind: 'Ziel liegt bei {percent} des Planwerts: {name}',
     goalBehindReason:
       '{delivered} von {expected} bis jetzt geplanten {metric, select, impressions {Impressions} clicks {Klicks} ' +
@@ -563,11 +587,11 @@ export const de: Messages = {
     transformationFailingReason: 'Seit {since} wird nichts gesendet. Die Zustellungen werden später wiederholt.',
     endpointFailing: 'Webhook-Endpunkt fehlerhaft: {name}',
     endpointFailingReason:
-      'Seit {since} sind {failures} Aufrufe in Folge fehlgeschlagen. Perkwire versucht die Zustellungen weiterhin.',
+      'Seit {since} sind {failures} Aufrufe in Folge fehlgeschlagen. Perkwire wiederholt die Zustellungen weiterhin.',
     endpointDisabled: 'Webhook-Endpunkt deaktiviert: {name}',
     endpointDisabledReason: 'Zustellungen an den Endpunkt werden zurückgehalten, bis Sie ihn wieder aktivieren.',
     disabledGone: 'Der Endpunkt hat mit Status 410 (Gone) geantwortet.',
-    disabledAsked: 'Der Endpunkt hat dies in seiner Antwort verlangt.',
+    disabledAsked: 'Der Endpunkt hat darum in seiner Antwort gebeten.',
     disabledFailing: 'Der Endpunkt war mehrere Tage lang fehlerhaft.',
     endpointRecovered: 'Webhook-Endpunkt funktioniert wieder: {name}',
     endpointRecoveredReason: 'Ein Aufruf des Endpunkts war erfolgreich.',
@@ -2170,7 +2194,7 @@ export const de: Messages = {
     status: 'Status',
     title: 'Zustellungen',
     to: 'Bis',
-    truncated: 'Gekürzt. Die Antwort hatte {bytes, number} Bytes.',
+    truncated: 'Gekürzt. Die ganze Antwort hatte {bytes, number} Bytes.',
     userId: 'Nutzer-ID',
     transformedBody: 'Gesendeter Body nach der Transformation',
     transformedBytes: '{bytes, plural, one {# Byte} other {# Bytes}}.',
@@ -2478,10 +2502,14 @@ export const de: Messages = {
   },
   errors: {
     denied: 'Zugriff verweigert',
+    ended: 'Sitzung beendet',
     expiredForm:
       'Dieses Formular ist abgelaufen oder kam von einer anderen Website. Laden Sie die Seite neu und versuchen Sie ' +
       'es noch einmal.',
     failed: 'Etwas ist schiefgelaufen',
+    failedText:
+      'Versuchen Sie es in einer Minute noch einmal. Bleibt der Fehler bestehen, senden Sie die Anfrage-ID an Ihren ' +
+      'Betreiber.',
     goToDashboard: 'Zum Dashboard',
     invalidLink: 'Link abgelaufen',
     notFound: 'Seite nicht gefunden',
@@ -2500,7 +2528,7 @@ export const de: Messages = {
   eventTypes: {
     fields: 'Alle Felder',
     group: 'Gruppe',
-    group_approvals: 'Freigaben und Aktivitätsprotokoll',
+    group_approvals: 'Freigaben und Änderungsprotokoll',
     group_campaigns: 'Kampagnen und Angebote',
     group_endpoints: 'Endpunkte und Zustellungen',
     group_others: 'Weitere Ereignisse',
@@ -3171,7 +3199,7 @@ export const de: Messages = {
   live: {
     allCalls: 'Alle Anfragen',
     answer: 'Antwort',
-    callAgain: 'Warten Sie die Zeit im Header „retry-after“ ab, und senden Sie die Anfrage dann erneut.',
+    callAgain: 'Warten Sie so lange, wie der Header „retry-after“ angibt, und senden Sie die Anfrage dann erneut.',
     calls: 'Anfragen',
     callsLead:
       'Angebotsanfragen der letzten Minute, danach alle API-Anfragen mit Antwort, solange diese Seite geöffnet ist. ' +
@@ -3246,7 +3274,7 @@ export const de: Messages = {
       'Verwenden Sie die session_id der letzten Antwort mit Angeboten, mit demselben API-Schlüssel oder Konto.',
     useTheme: 'Verwenden Sie die ID oder den Schlüssel eines vorhandenen Designs: <a>Designs</a>.',
     waitOrRaise:
-      'Warten Sie die Zeit im Header „retry-after“ ab, oder erhöhen Sie das Limit des Schlüssels: ' +
+      'Warten Sie so lange, wie der Header „retry-after“ angibt, oder erhöhen Sie das Limit des Schlüssels: ' +
       '<a>API-Schlüssel</a>.',
     newPlacement: 'neuer Anzeigenplatz',
   },
@@ -3306,7 +3334,7 @@ export const de: Messages = {
       'Der Mailserver hat die Test-E-Mail abgelehnt. Prüfen Sie die Absenderadresse und versuchen Sie es erneut.',
     log: 'Letzte E-Mails',
     logLead: 'Die letzten 200 E-Mails. Empfängeradressen werden nicht gespeichert.',
-    older: '{count, plural, one {# ältere Nachricht anzeigen} other {# ältere Nachrichten anzeigen}}',
+    older: '{count, plural, one {# ältere E-Mail anzeigen} other {# ältere E-Mails anzeigen}}',
     none: 'Noch keine E-Mails',
     noneText: 'Hier erscheinen E-Mails, wenn Nutzer Perks bestätigen oder sich merken und dem Versand zustimmen.',
     created: 'Angefordert',
@@ -3668,13 +3696,13 @@ export const de: Messages = {
     used: 'Dieser Link wurde bereits geöffnet. Laden Sie die Seite neu, um einen neuen zu erhalten.',
     pages: 'Seiten',
     user: 'Nutzer',
-    userHint: 'Das Aktivitätsprotokoll nennt diesen Namen bei jeder Änderung des Nutzers.',
+    userHint: 'Das Änderungsprotokoll nennt diesen Namen bei jeder Änderung des Nutzers.',
     userLength: 'Der Name darf höchstens 200 Zeichen lang sein.',
     wasOpened: 'Ja',
   },
   privacyDesk: {
     value: 'Wert',
-    lead: 'Daten finden, exportieren oder löschen, die über eine Person gespeichert sind.',
+    lead: 'Finden, exportieren oder löschen Sie die Daten, die über eine Person gespeichert sind.',
     user: 'Person',
     identifier: 'Kennung',
     identifierHint: 'So, wie Ihre Website oder App sie sendet. Der Wert wird weder gespeichert noch protokolliert.',
@@ -4159,11 +4187,12 @@ export const de: Messages = {
     readOnlyKey: 'Nur Lesezugriff',
     readOnlyKeyHint: 'Der Schlüssel kann nichts ändern und keine Angebote abrufen.',
     keyCampaigns: 'Auf Kampagnen beschränken',
-    keyCampaignsHint: 'Kampagnen-IDs, durch Kommas getrennt. Leer lassen, um alle Kampagnen zuzulassen.',
+    keyCampaignsHint: 'Leer lassen, um alle Kampagnen zuzulassen.',
     keyPlacements: 'Auf Anzeigenplätze beschränken',
-    keyPlacementsHint: 'Namen wie in Anfragen, durch Kommas getrennt. Leer lassen, um alle Anzeigenplätze zuzulassen.',
-    someCampaigns: '{count, plural, one {Kampagne} other {Kampagnen}} {ids}',
-    somePlacements: '{count, plural, one {Anzeigenplatz} other {Anzeigenplätze}} {names}',
+    keyPlacementsHint: 'Leer lassen, um alle Anzeigenplätze zuzulassen.',
+    keyRestrictions: 'Schlüssel einschränken',
+    someCampaigns: '{count, plural, one {Kampagne} other {Kampagnen}}: {names}',
+    somePlacements: '{count, plural, one {Anzeigenplatz} other {Anzeigenplätze}}: {names}',
     allowedAddresses: 'Erlaubte IP-Adressen',
     allowedAddressesHint:
       'IP-Adressen oder Netze, ein Eintrag pro Zeile, etwa 203.0.113.7 oder 2001:db8::/32. Leer lassen, um alle ' +
@@ -4221,7 +4250,7 @@ export const de: Messages = {
     defaultPlacementHint: 'Gilt für Anfragen ohne Anzeigenplatz. Leer lassen, um solche Anfragen abzulehnen.',
     allowedUserAgents: 'Zugelassene User-Agents',
     allowedUserAgentsHint:
-      'Ereignisse zählen immer, wenn ihr User-Agent einen dieser Texte enthält. Ein Text pro Zeile.',
+      'Ereignisse zählen immer, wenn ihr User-Agent eine dieser Zeichenfolgen enthält. Eine Zeichenfolge pro Zeile.',
     postbacks: 'Postbacks',
     postbacksHint:
       'Wählen Sie, welche bezahlten Ereignisse an Ihre Endpunkte für das Ereignis „conversion“ gesendet werden.',
@@ -4229,7 +4258,7 @@ export const de: Messages = {
     learningExcludedKeys: 'Vom Ranking ignorierte eigene Attribute',
     learningExcludedKeysHint: 'Das Ranking lernt nicht aus diesen Attributen. Trennen Sie Attribute durch Kommas.',
     unitsEnabled: 'Anzeigenblöcke aktivieren',
-    unitsEnabledHint: 'Wenn deaktiviert, werden nirgends Angebote gezeigt.',
+    unitsEnabledHint: 'Ohne diese Einstellung werden nirgends Angebote gezeigt.',
     testMode: 'Testmodus',
     testModeHint: 'Es werden nur Testangebote gezeigt, und nichts wird gezählt.',
     zoneAndCurrency: 'Zeitzone und Währung',
@@ -4238,6 +4267,7 @@ export const de: Messages = {
     reportingCurrency: 'Berichtswährung',
     reportingCurrencyHint:
       'Währungscode, etwa EUR. Berichte zeigen dann auch eine Summe, umgerechnet mit Ihren Wechselkursen.',
+    loyalty: 'Treueprämien',
     loyaltyCurrency: 'Treuewährung',
     loyaltyCurrencyHint: 'Bezeichnung der Prämien, die Nutzer sammeln, etwa Punkte.',
     loyaltyRate: 'Treueprämien je Einheit Vergütung',
@@ -4247,7 +4277,7 @@ export const de: Messages = {
       'die anderen Änderungen zu überschreiben.',
     title: 'Allgemeine Einstellungen',
     lead: 'Standardeinstellungen für alle Anzeigenplätze und Designs.',
-    featuresHint: 'Wenden Sie sich an Ihren Account-Manager, um Funktionen freizuschalten.',
+    featuresHint: 'Bitten Sie Ihren Betreiber, Funktionen freizuschalten.',
     allowOnly: 'Nur diese Angebote zeigen',
     excludeThese: 'Diese Angebote ausschließen',
     matchOffers: '{count, plural, one {Angebot} other {Angebote}} {items}',
@@ -4418,8 +4448,8 @@ export const de: Messages = {
     resume: 'Stopp aufheben',
     stopped: 'Gestoppt',
     confirm:
-      '{name} wird innerhalb einer Sekunde nicht mehr gezeigt. Alle anderen Einstellungen bleiben gleich. Sie können ' +
-      'den Stopp jederzeit aufheben.',
+      '{name} wird spätestens nach einer Sekunde nicht mehr gezeigt. Alle anderen Einstellungen bleiben gleich. Sie ' +
+      'können den Stopp jederzeit aufheben.',
     done: '{name} gestoppt.',
     ended: 'Stopp von {name} aufgehoben.',
     notice: '<b>Gestoppt</b> von {who}, {time}. Keine Ausspielung, bis Sie den Stopp aufheben.',
@@ -4555,10 +4585,11 @@ export const de: Messages = {
     darkMode: 'Dunkler Modus',
     behaviour: 'Verhalten',
     textsHint: 'Texte, die Sie nicht ändern, erscheinen in der Sprache der Seite.',
+    use: 'Schlüssel und Standard',
     widthHint: '0 für die Standardbreite.',
     darkModeHint:
-      'Farben für den Dunkelmodus. Sie fügen der API-Antwort neue Felder hinzu. Prüfen Sie vorher, ob streng ' +
-      'typisierte Clients damit umgehen können (siehe Schnittstellendokumentation).',
+      'Farben für den dunklen Modus. Sie fügen der API-Antwort neue Felder hinzu. Prüfen Sie vorher, ob streng ' +
+      'typisierte Clients damit umgehen können (siehe API-Referenz).',
     delayHint: 'Die Angebote werden während der Verzögerung geladen.',
     confirmationEventHint: 'Name des DOM-Ereignisses, das ausgewählte Perks bestätigt.',
     asDevice: 'Wie das Gerät des Nutzers',
@@ -4642,7 +4673,7 @@ export const de: Messages = {
     backlog: 'Rückstand',
     backlogCaption: 'Wartende Zustellungen je 15 Minuten',
     body: 'Inhalt',
-    breakerOpen: 'nach Fehlern ausgesetzt',
+    breakerOpen: 'Versand nach Fehlern ausgesetzt',
     chooseEvent: 'Wählen Sie mindestens ein Ereignis.',
     concurrency: 'Gleichzeitige Anfragen',
     connect: 'Verbindungsaufbau',
@@ -4723,9 +4754,9 @@ export const de: Messages = {
     responseBody: 'Inhalt der Antwort',
     responseHeaders: 'Header der Antwort',
     resume: 'Fortsetzen',
-    resumed: 'Endpunkt fortgesetzt. Gesendet werden, sobald fällig: {waiting}.',
+    resumed: 'Endpunkt fortgesetzt. Wartende Zustellungen werden gesendet, sobald sie fällig sind: {waiting}.',
     retriesAndLimits: 'Wiederholungen, Limits und Reihenfolge',
-    retryConfirm: 'Jetzt senden: {waiting}, so schnell es die Limits des Endpunkts erlauben.',
+    retryConfirm: 'Der Endpunkt erhält jetzt {waiting}, so schnell es seine Limits erlauben.',
     retryNow: 'Jetzt erneut versuchen',
     retrySchedule: 'Zeitplan der Wiederholungen (Sekunden)',
     retryScheduleHint:
@@ -4778,9 +4809,8 @@ export const de: Messages = {
     transformation: 'Transformation',
     transformationBody: 'Ausdruck für den Body',
     transformationBodyHint:
-      'Das Ergebnis wird anstelle des Payloads gesendet: Text unverändert, alles andere als JSON. Leer lassen, um ' +
-      'den ' +
-      'Payload zu senden.',
+      'Das Ergebnis wird anstelle der Nutzdaten gesendet: Text unverändert, alles andere als JSON. Leer lassen, um ' +
+      'die Nutzdaten zu senden.',
     transformationError:
       '{reason, select, time {Der Ausdruck braucht zu lange.} memory {Der Ausdruck braucht zu viel Speicher.} other ' +
       '{{part, select, body {Body} headers {Header} other {Ausdruck}}{isPlaced, select, true {, Position ' +
@@ -4792,8 +4822,7 @@ export const de: Messages = {
       'Gibt ein Objekt zurück. Zugangsdaten gehören in das Feld „Header“, wo sie verschlüsselt gespeichert werden.',
     transformationLead:
       'Ändert jede Anfrage mit <link>JSONata-Ausdrücken</link>, zum Beispiel in das Format eines anderen ' +
-      'Dienstes. Die ' +
-      'Signatur deckt den geänderten Body ab.',
+      'Dienstes. Signiert wird der geänderte Body.',
     test: 'Endpunkt testen',
   },
   why: {

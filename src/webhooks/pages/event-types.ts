@@ -141,8 +141,8 @@ function typeTable(
     return [
       html`${strongLink(page, eventTitle(type.name))} <code>${type.name}</code>
         <br><span class="hint">${eventLead(type.name)}</span>`,
-      receivers === 0 ? '–' : link(page, count(receivers)),
-      at === null ? '–' : link(path(`/deliveries?event=${type.name}`), moment(publisher, at)),
+      receivers === 0 ? '' : link(page, count(receivers)),
+      at === null ? '' : link(path(`/deliveries?event=${type.name}`), moment(publisher, at)),
     ];
   };
   return table(caption, columns, types.map(cellsOf));

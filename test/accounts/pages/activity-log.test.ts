@@ -44,7 +44,7 @@ describe('the activity log', () => {
       `Changed Theme ${theme} by API key Test key 2 Mar 2026, 02:15:15 ` +
         'Name Before &lt;b&gt; → changed to After &lt;i&gt; Number of offers empty → changed to 5',
     );
-    expect(added).toMatch(`Created Theme ${theme}`);
+    expect(added).toMatch('Created Theme: Before &lt;b&gt;');
     expect((await admin.get(page)).body).toContain(`href="/dashboard/p/${me.publisherId}/settings/themes/${theme}"`);
   });
 
@@ -64,7 +64,7 @@ describe('the activity log', () => {
     expect(await nameOf()).toBe('First');
     expect((await rows())[0]).toBe(
       `Restored Theme ${theme} by ${await emailOf(admin)} 2 Mar 2026, 02:15:15 ` +
-        'deleted at 2 Mar 2026, 02:15:15 → changed to empty',
+        'Removed 2 Mar 2026, 02:15:15 → changed to empty',
     );
     await me.call('POST', '/placements', { name: 'gone', display_name: 'Gone' });
     await me.call('DELETE', '/placements/gone');
@@ -78,7 +78,7 @@ describe('the activity log', () => {
     await me.call('POST', '/webhook-endpoints/usp.selection/pause');
     expect((await rows())[0]).toMatch(
       'Changed Webhook usp.selection by API key Test key 2 Mar 2026, 02:15:15 ' +
-        'paused at empty → changed to 2 Mar 2026, 02:15:15',
+        'Paused empty → changed to 2 Mar 2026, 02:15:15',
     );
   });
 
@@ -89,9 +89,7 @@ describe('the activity log', () => {
     await me.call('PATCH', `/campaigns/${campaign}`, {
       rules: { targeting: { ...targeting, countries: { include: ['US'] } } },
     });
-    expect((await rows('?resource=campaigns'))[0]).toMatch(
-      / rules › targeting › countries › include US, DE → changed to US$/,
-    );
+    expect((await rows('?resource=campaigns'))[0]).toMatch(/ Countries US, DE → changed to US$/);
     await me.call('PATCH', `/campaigns/${campaign}`, {
       rules: { targeting: { postal_codes: { include: Array(400).fill('12345') } } },
     });
@@ -108,17 +106,28 @@ describe('the activity log', () => {
     const { body } = await admin.get(page, { 'accept-language': 'de' });
     for (const [path, text] of [
       ['/experiments/fewer', 'Experiment fewer'],
-      ['/settings/perk-messages', `Perk-E-Mails ${me.publisherId}`],
-      [`/offers/${offer}`, `Gutscheincodes ${offer}`],
+      ['/settings/perk-messages', 'Perk-E-Mails'],
+      [`/offers/${offer}`, 'Gutscheincodes: Half off'],
     ])
-      expect(body).toContain(`href="/dashboard/p/${me.publisherId}${path}">${text}`);
+      expect(body).toContain(`href="/dashboard/p/${me.publisherId}${path}">${text}</a>`);
     expect(body).toContain('<dt translate="no">Schlüssel</dt>');
+  });
+
+  test('shows labels instead of field names, also next to fields with names such as constructor', async () => {
+    const changes = { row_id: { old: null, new: 7 }, constructor: { old: null, new: { toString: 1 } } };
+    await t.pool.query(
+      `insert into audit_log (publisher_id, at, actor_kind, actor_id, actor_label, actor_publisher_id, action, resource,
+        resource_id, changes)
+      values ($1, now(), 'system', 0, 'x', $1, 'update', 'drafts', '1', $2)`,
+      [me.publisherId, JSON.stringify(changes)],
+    );
+    expect((await rows())[0]).toMatch('ID of the item empty → changed to 7');
   });
 
   test('filters by resource, and shows all entries if the resource is unknown', async () => {
     const offers = await rows('?resource=offers');
     expect(offers.length).toBe(1);
-    expect(offers[0]).toMatch(/Created Offer \d+/);
+    expect(offers[0]).toMatch('Created Offer: Half off');
     const all = (await rows()).length;
     expect(all).toBeGreaterThan(5);
     for (const kind of ['nonsense', '%00', 'constructor']) expect((await rows(`?resource=${kind}`)).length).toBe(all);
@@ -166,7 +175,7 @@ test("an operator's e-mail address is shown to operators only", async () => {
   const operator = await signInAs(t, 'operator');
   const { rows: users } = await t.pool.query('select email from users where id = $1', [operator.userId]);
   await operator.post(`/dashboard/p/${me.publisherId}/advertisers`, { name: 'By the operator' });
-  expect((await rows('?resource=advertisers'))[0]).toMatch(/^Created Advertiser \d+ by Operator /);
+  expect((await rows('?resource=advertisers'))[0]).toMatch(/^Created Advertiser: By the operator by Operator /);
   expect((await rows('?resource=advertisers')).join()).not.toContain(users[0].email);
   expect((await rows('?resource=advertisers', operator))[0]).toContain(users[0].email);
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import {
-  appearanceFields,
+  appearanceGroups,
   appearanceToForm,
   readAppearance,
 } from '../../../src/catalog-admin/pages/themes/appearance-form.ts';
 import { fieldsOf, submittedValues } from '../../../src/shell/context.ts';
-import { createForm, type Nested } from '../../../src/shell/forms.ts';
+import { createForm, fieldGroups, type Nested } from '../../../src/shell/forms.ts';
 
 /** Submits the form like a browser, which omits unchecked boxes. */
 const submit = (values: Record<string, unknown>) =>
@@ -58,7 +58,8 @@ describe('the theme appearance form', () => {
       footer: { textColor: 'white' },
     };
     const settings = { offerText: { fontSizeTitle: '1.2rem', fontSizeDescription: '14.5' } };
-    const { markup } = appearanceFields(createForm(appearanceToForm({ ...none, styles, settings })));
+    const form = createForm(appearanceToForm({ ...none, styles, settings }));
+    const { markup } = fieldGroups(false, appearanceGroups(form));
     const typeOf = (name: string) => new RegExp(`type="(\\w+)" id="[^"]*" name="${name}"`).exec(markup)?.[1];
     expect(typeOf('styles.offerText.textColor')).toBe('color');
     expect(typeOf('settings.offerText.fontSizeDescription')).toBe('number');

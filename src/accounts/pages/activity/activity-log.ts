@@ -24,8 +24,12 @@ type LogScope<C extends PageContext> = {
   requires: Role;
   resources: LoggedResources;
   zoneOf: (context: C) => Zone;
+  /** Returns the names of the logged items by `{resource} {resource_id}`, as far as they are known. */
+  namesOf: (context: C, rows: readonly View[]) => ReadonlyMap<string, string>;
   title: MessageKey;
   lead: MessageKey;
+  /** Text of the page while the log has no entries. */
+  emptyText: MessageKey;
   /** Whether entries in this log can be undone. */
   revertible: boolean;
 };
@@ -41,8 +45,10 @@ export function activityPages(app: App, services: PageServices): void {
     requires: 'admin',
     resources: publisherResources,
     zoneOf: ({ publisher }) => publisher,
+    namesOf: (context, rows) => itemNames(services.pickerFor(context), rows),
     title: 'nav.activity',
     lead: 'activity.lead',
+    emptyText: 'activity.noneText',
     revertible: true,
   });
   registerScope(services, {
@@ -52,8 +58,10 @@ export function activityPages(app: App, services: PageServices): void {
     requires: 'operator',
     resources: operatorResources,
     zoneOf: () => utc,
+    namesOf: () => new Map(),
     title: 'nav.operatorActivity',
     lead: 'activity.operatorLead',
+    emptyText: 'activity.operatorNone',
     revertible: false,
   });
 }
@@ -106,6 +114,7 @@ async function logPage<C extends PageContext>(
     path: context.path,
     resources,
     zone: scope.zoneOf(context),
+    names: scope.namesOf(context, rows),
     undo: (row: View) => (scope.revertible && revert.isPossible(row) ? revertButton(row) : nothing),
   };
   const entries = html`
@@ -115,15 +124,13 @@ async function logPage<C extends PageContext>(
     lead: t(lead),
     nav,
     body: isEmpty
-      ? emptyLog()
+      ? emptyState('activity', t('activity.none'), t(scope.emptyText))
       : html`
         ${filterForm(context.path(path), resources, filter.resource ?? '')}
         ${rows.length === 0 ? noMatches() : entries}
         ${pager(cursor === '' ? null : url(filter), next)}`,
   };
 }
-
-const emptyLog = (): Html => emptyState('activity', t('activity.none'), t('activity.noneText'));
 
 function filterForm(action: string, resources: LoggedResources, resource: string): Html {
   const choices = [
@@ -141,6 +148,7 @@ type EntryScope = {
   path: PageContext['path'];
   resources: LoggedResources;
   zone: Zone;
+  names: ReadonlyMap<string, string>;
   undo: (row: View) => Html;
 };
 
@@ -150,10 +158,34 @@ const entry = (scope: EntryScope, row: View): Html => html`
       <p>${whatChanged(scope, row)}</p>
       <p class="hint">${actorText(row)}</p>
       <p class="hint">${moment(scope.zone, String(row.at), 'second')}</p>
-      ${scope.undo(row)}
     </div>
-    ${changeList(scope.zone, row)}
+    ${changeList(scope, row)}
+    <div class="revert">${scope.undo(row)}</div>
   </li>`;
+
+/** Resources whose items have the name of a row that a picker lists, with the kind of that row. */
+const namedKinds = {
+  offers: 'offers',
+  'coupon-pools': 'offers',
+  campaigns: 'campaigns',
+  provisions: 'campaigns',
+  advertisers: 'advertisers',
+} as const;
+
+/** Returns the names of items by `{resource} {resource_id}`. Names of removed items are unknown. */
+function itemNames(picker: ReturnType<PageServices['pickerFor']>, rows: readonly View[]): Map<string, string> {
+  const names = new Map<string, string>();
+  for (const [resource, kind] of Object.entries(namedKinds)) {
+    const keys = rows.filter((row) => row.resource === resource).map((row) => String(row.resource_id));
+    const idOf = (key: string): string => key.split('/', 1)[0] as string;
+    const { labels } = picker(kind, keys.map(idOf).join(', '));
+    for (const key of keys) {
+      const name = labels[idOf(key)];
+      if (name !== undefined) names.set(`${resource} ${key}`, name);
+    }
+  }
+  return names;
+}
 
 /** Labels for the parts of the service that change rows automatically. */
 const systemActors: Readonly<Record<string, MessageKey>> = {
@@ -183,12 +215,23 @@ const actions: Readonly<Record<string, { text: MessageKey; tone: Tone }>> = {
   lock: { text: 'activity.locked', tone: 'bad' },
 };
 
+/** Returns the name of a created or removed item, or the URL of an endpoint. */
+function loggedName({ changes }: View): string | undefined {
+  const changedFields = changes as Record<string, { old: unknown; new: unknown } | undefined>;
+  const value = (changedFields.name ?? changedFields.url)?.new ?? (changedFields.name ?? changedFields.url)?.old;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
 /** Renders the action and the changed resource. Links to the resource's page unless the resource was removed. */
-function whatChanged({ path, resources }: EntryScope, row: View): Html {
+function whatChanged({ path, resources, names }: EntryScope, row: View): Html {
   const [name, id, action] = [String(row.resource), String(row.resource_id), String(row.action)];
   const resource = Object.hasOwn(resources, name) ? resources[name] : undefined;
   const knownAction = Object.hasOwn(actions, action) ? actions[action] : undefined;
-  const subject = `${resource === undefined ? name : t(resource.singular)} ${id}`;
+  const kind = resource === undefined ? name : t(resource.singular);
+  const isWhole = action === 'create' || action === 'remove';
+  const itemName = names.get(`${name} ${id}`) ?? (isWhole ? loggedName(row) : undefined);
+  const itemText = itemName === undefined ? `${kind} ${id}` : `${kind}: ${itemName}`;
+  const subject = resource?.isSingle === true ? kind : itemText;
   const to = action === 'remove' ? null : (resource?.pathOf?.(id) ?? null);
   const what = badge(knownAction === undefined ? action : t(knownAction.text), knownAction?.tone);
   return html`${what} ${to === null ? subject : link(path(to), subject)}`;

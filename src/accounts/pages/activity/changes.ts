@@ -2,27 +2,34 @@ import type { View } from '../../../management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { displayValue, valueDifferences } from '../../../shell/differences.ts';
-import { fieldName } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
+import { loggedFieldName } from './field-names.ts';
+import type { LoggedResources } from './resources.ts';
 
 /** Number of changed values above which an entry is collapsed. */
 const maxExpanded = 4;
 
 export type Zone = { timeZone: string };
 
+type LogDisplay = { zone: Zone; resources: LoggedResources };
+
 /**
  * Renders the old and new values of the fields that an entry changed. Created and removed rows have only one of the
  * two.
  */
-export function changeList(zone: Zone, { action, changes }: View): Html {
+export function changeList({ zone, resources }: LogDisplay, { action, changes }: View): Html {
+  const display = (path: string, value: unknown): Html | string => {
+    const resource = path === 'resource' ? resources[String(value)] : undefined;
+    return resource === undefined ? displayValue(zone, value) : t(resource.singular);
+  };
   const values = Object.entries(changes as Record<string, { old: unknown; new: unknown }>)
     .filter(([name]) => name !== 'id')
-    .flatMap(([name, change]) => valueDifferences(fieldName(name), change.old, change.new));
+    .flatMap(([name, change]) => valueDifferences(name, change.old, change.new));
   const items = values.map(
-    ([name, old, current]) => html`
+    ([path, old, current]) => html`
       <div>
-        <dt translate="no">${name}</dt>
-        <dd>${valueText(String(action), displayValue(zone, old), displayValue(zone, current))}</dd>
+        <dt translate="no">${loggedFieldName(path)}</dt>
+        <dd>${valueText(String(action), display(path, old), display(path, current))}</dd>
       </div>`,
   );
   const list = html`<dl class="changes">${items}</dl>`;

@@ -2,9 +2,13 @@ import type { MessageKey } from '../../../platform/i18n/messages.ts';
 
 /**
  * Names of the resources in the audit log, and the paths of their pages. The path is null if a resource has no page.
+ * `isSingle` marks resources of which a publisher has only one.
  */
 export type LoggedResources = Readonly<
-  Record<string, { title: MessageKey; singular: MessageKey; pathOf: ((id: string) => string) | null }>
+  Record<
+    string,
+    { title: MessageKey; singular: MessageKey; pathOf: ((id: string) => string) | null; isSingle?: boolean }
+  >
 >;
 
 export const publisherResources: LoggedResources = {
@@ -36,7 +40,7 @@ export const publisherResources: LoggedResources = {
   keys: { title: 'nav.keys', singular: 'activity.key', pathOf: () => '/settings/keys' },
   users: { title: 'nav.users', singular: 'activity.user', pathOf: () => '/settings/users' },
   roles: { title: 'nav.roles', singular: 'activity.role', pathOf: (id) => `/settings/roles/${id}` },
-  publishers: { title: 'nav.settings', singular: 'activity.settings', pathOf: () => '/settings' },
+  publishers: { title: 'nav.settings', singular: 'activity.settings', pathOf: () => '/settings', isSingle: true },
   audiences: {
     title: 'audiences.title',
     singular: 'audiences.singular',
@@ -49,19 +53,27 @@ export const publisherResources: LoggedResources = {
   },
   drafts: { title: 'nav.drafts', singular: 'drafts.subject', pathOf: (id) => `/drafts/${id}` },
   'coupon-pools': { title: 'coupons.title', singular: 'coupons.title', pathOf: (id) => `/offers/${id}` },
-  'perk-messages': { title: 'messages.title', singular: 'messages.title', pathOf: () => '/settings/perk-messages' },
+  'perk-messages': {
+    title: 'messages.title',
+    singular: 'messages.title',
+    pathOf: () => '/settings/perk-messages',
+    isSingle: true,
+  },
   'message-suppressions': {
     title: 'messages.suppressed',
     singular: 'messages.suppressed',
     pathOf: () => '/settings/perk-messages',
+    isSingle: true,
   },
-  controls: { title: 'controls.title', singular: 'controls.title', pathOf: () => '/settings/controls' },
+  'portal-links': { title: 'portal.links', singular: 'activity.portalLink', pathOf: () => '/settings/portal-links' },
+  controls: { title: 'controls.title', singular: 'controls.title', pathOf: () => '/settings/controls', isSingle: true },
   'exchange-rates': {
     title: 'exchangeRates.title',
     singular: 'exchangeRates.title',
     pathOf: () => '/settings/exchange-rates',
+    isSingle: true,
   },
-  sources: { title: 'sources.title', singular: 'sources.title', pathOf: () => '/settings/sources' },
+  sources: { title: 'sources.title', singular: 'sources.title', pathOf: () => '/settings/sources', isSingle: true },
   erasures: { title: 'activity.erasures', singular: 'activity.erasure', pathOf: () => '/settings/privacy' },
   exports: { title: 'activity.exports', singular: 'activity.export', pathOf: () => '/settings/privacy' },
   catalogue: { title: 'activity.imports', singular: 'activity.import', pathOf: null },

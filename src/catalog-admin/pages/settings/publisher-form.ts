@@ -5,7 +5,15 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Fields, FormValues } from '../../../shell/context.ts';
 import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/format.ts';
-import { type Choice, columns, type FormBuilder, fieldGroup, joinList, splitList } from '../../../shell/forms.ts';
+import {
+  type Choice,
+  columns,
+  type FormBuilder,
+  fieldGroup,
+  fieldGroups,
+  joinList,
+  splitList,
+} from '../../../shell/forms.ts';
 import { publishers } from '../../resources/publishers.ts';
 
 const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
@@ -24,103 +32,13 @@ export const features = [
   { name: 'offerwall_enabled', label: 'settings.offerwall', hint: 'settings.offerwallHint' },
 ] as const satisfies readonly { name: string; label: MessageKey; hint: MessageKey }[];
 
-/** Renders the fields for a publisher's settings. If `asOperator` is true, they include the features. */
-export const publisherFields = (form: FormBuilder, asOperator: boolean): Html => html`
+/**
+ * Renders the fields for a publisher's settings. If `asOperator` is true, they include the features. For a new
+ * publisher, only the fields that it needs are open.
+ */
+export const publisherFields = (form: FormBuilder, { asOperator, isNew }: PublisherForm): Html => html`
   ${form.input('name', { label: t('common.name'), required: true })}
-  ${offerFields(form)}
-  ${localeFields(form)}
   ${fieldGroup(
-    t('settings.privacy'),
-    form.input('privacy_url', {
-      label: t('settings.privacyUrl'),
-      type: 'url',
-      hint: t('settings.privacyUrlHint'),
-      placeholder: 'https://',
-    }),
-    form.textarea('privacy_text', {
-      label: t('settings.privacyText'),
-      rows: 4,
-      hint: t('settings.privacyTextHint'),
-    }),
-    form.select('data_file_user_ids', {
-      label: t('settings.dataFileUserIds'),
-      choices: [
-        { value: 'hashed', text: t('settings.dataFileHashed') },
-        { value: 'plain', text: t('settings.dataFilePlain') },
-      ],
-      hint: t('settings.dataFileUserIdsHint'),
-    }),
-  )}
-  ${fieldGroup(
-    t('settings.postbacks'),
-    html`<p class="hint">${t('settings.postbacksHint')}</p>`,
-    postbackEvents.map((event) => form.checkbox(postbackField(event), { label: t('settings.postbackOf', { event }) })),
-  )}
-  ${fieldGroup(
-    t('nav.keys'),
-    form.input('key_max_days', {
-      label: t('settings.keyMaxDays'),
-      type: 'number',
-      min: 1,
-      max: 3650,
-      hint: t('settings.keyMaxDaysHint'),
-    }),
-  )}
-  ${fieldGroup(
-    t('settings.approvals'),
-    form.checkbox('approval_required', {
-      label: t('settings.approvalRequired'),
-      hint: t('settings.approvalRequiredHint'),
-    }),
-    form.checkbox('dates_approved', { label: t('settings.datesApproved'), hint: t('settings.datesApprovedHint') }),
-  )}
-  ${
-    asOperator &&
-    fieldGroup(
-      t('settings.features'),
-      features.map(({ name, label, hint }) => form.checkbox(name, { label: t(label), hint: t(hint) })),
-    )
-  }`;
-
-const offerFields = (form: FormBuilder): Html =>
-  fieldGroup(
-    t('nav.offers'),
-    columns([
-      form.select('offers_per_response', {
-        label: t('settings.offerCount'),
-        choices: offerCountChoices,
-        hint: t('settings.offerCountHint'),
-      }),
-      form.input('delivery_percentage', {
-        label: t('settings.deliveryPercentage'),
-        type: 'number',
-        min: 0,
-        max: 100,
-        hint: t('settings.deliveryPercentageHint'),
-      }),
-    ]),
-    form.input('default_placement', {
-      label: t('settings.defaultPlacement'),
-      hint: t('settings.defaultPlacementHint'),
-    }),
-    form.input('learning_excluded_keys', {
-      label: t('settings.learningExcludedKeys'),
-      hint: t('settings.learningExcludedKeysHint'),
-    }),
-    form.textarea('allowed_user_agents', {
-      label: t('settings.allowedUserAgents'),
-      hint: t('settings.allowedUserAgentsHint'),
-    }),
-    form.checkbox('landing_pages_checked', {
-      label: t('settings.landingPagesChecked'),
-      hint: t('settings.landingPagesCheckedHint'),
-    }),
-    form.checkbox('unit_enabled', { label: t('settings.unitsEnabled'), hint: t('settings.unitsEnabledHint') }),
-    form.checkbox('test_mode', { label: t('settings.testMode'), hint: t('settings.testModeHint') }),
-  );
-
-const localeFields = (form: FormBuilder): Html =>
-  fieldGroup(
     t('settings.zoneAndCurrency'),
     columns([
       form.input('time_zone', {
@@ -133,16 +51,116 @@ const localeFields = (form: FormBuilder): Html =>
         label: t('settings.reportingCurrency'),
         hint: t('settings.reportingCurrencyHint'),
       }),
-      form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
-      form.input('currency_multiplier', {
-        label: t('settings.loyaltyRate'),
-        type: 'number',
-        min: 0,
-        step: '0.0001',
-      }),
     ]),
     timeZoneList(),
-  );
+  )}
+  ${
+    asOperator &&
+    fieldGroup(
+      t('settings.features'),
+      features.map(({ name, label, hint }) => form.checkbox(name, { label: t(label), hint: t(hint) })),
+    )
+  }
+  ${fieldGroups(isNew, [
+    [t('nav.offers'), ...offerFields(form)],
+    [
+      t('settings.loyalty'),
+      columns([
+        form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
+        form.input('currency_multiplier', {
+          label: t('settings.loyaltyRate'),
+          type: 'number',
+          min: 0,
+          step: '0.0001',
+        }),
+      ]),
+    ],
+    [t('settings.privacy'), ...privacyFields(form)],
+    [
+      t('settings.postbacks'),
+      html`<p class="hint">${t('settings.postbacksHint')}</p>`,
+      postbackEvents.map((event) =>
+        form.checkbox(postbackField(event), { label: t('settings.postbackOf', { event }) }),
+      ),
+    ],
+    [
+      t('nav.keys'),
+      form.input('key_max_days', {
+        label: t('settings.keyMaxDays'),
+        type: 'number',
+        min: 1,
+        max: 3650,
+        hint: t('settings.keyMaxDaysHint'),
+      }),
+    ],
+    [
+      t('settings.approvals'),
+      form.checkbox('approval_required', {
+        label: t('settings.approvalRequired'),
+        hint: t('settings.approvalRequiredHint'),
+      }),
+      form.checkbox('dates_approved', { label: t('settings.datesApproved'), hint: t('settings.datesApprovedHint') }),
+    ],
+  ])}`;
+
+type PublisherForm = { asOperator: boolean; isNew: boolean };
+
+const privacyFields = (form: FormBuilder): Html[] => [
+  form.input('privacy_url', {
+    label: t('settings.privacyUrl'),
+    type: 'url',
+    hint: t('settings.privacyUrlHint'),
+    placeholder: 'https://',
+  }),
+  form.textarea('privacy_text', {
+    label: t('settings.privacyText'),
+    rows: 4,
+    hint: t('settings.privacyTextHint'),
+  }),
+  form.select('data_file_user_ids', {
+    label: t('settings.dataFileUserIds'),
+    choices: [
+      { value: 'hashed', text: t('settings.dataFileHashed') },
+      { value: 'plain', text: t('settings.dataFilePlain') },
+    ],
+    hint: t('settings.dataFileUserIdsHint'),
+  }),
+];
+
+const offerFields = (form: FormBuilder): Html[] => [
+  columns([
+    form.select('offers_per_response', {
+      label: t('settings.offerCount'),
+      choices: offerCountChoices,
+      hint: t('settings.offerCountHint'),
+    }),
+    form.input('delivery_percentage', {
+      label: t('settings.deliveryPercentage'),
+      type: 'number',
+      min: 0,
+      max: 100,
+      hint: t('settings.deliveryPercentageHint'),
+    }),
+  ]),
+  form.input('default_placement', {
+    label: t('settings.defaultPlacement'),
+    hint: t('settings.defaultPlacementHint'),
+  }),
+  form.input('learning_excluded_keys', {
+    label: t('settings.learningExcludedKeys'),
+    hint: t('settings.learningExcludedKeysHint'),
+  }),
+  form.textarea('allowed_user_agents', {
+    label: t('settings.allowedUserAgents'),
+    hint: t('settings.allowedUserAgentsHint'),
+  }),
+  form.checkbox('landing_pages_checked', {
+    label: t('settings.landingPagesChecked'),
+    hint: t('settings.landingPagesCheckedHint'),
+  }),
+  form.checkbox('unit_enabled', { label: t('settings.unitsEnabled'), hint: t('settings.unitsEnabledHint') }),
+  form.checkbox('test_mode', { label: t('settings.testMode'), hint: t('settings.testModeHint') }),
+];
 
 const postbackField = (event: string): string => `postback_events.${event}`;
 

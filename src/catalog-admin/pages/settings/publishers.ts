@@ -27,7 +27,7 @@ export function publisherAdminPages(app: App, services: PageServices): void {
     nameOf: (row) => String(row.name),
     toForm: publisherToForm,
     read: (fields) => readPublisher(fields, true),
-    fields: (form) => publisherFields(form, true),
+    fields: (form, _context, { view }) => publisherFields(form, { asOperator: true, isNew: view === null }),
     afterCreate: (_context, view) => ({
       to: publisherPath(Number(view.id), '/settings/keys'),
       done: t('operator.publisherCreated', { name: String(view.name) }),

@@ -47,7 +47,7 @@ async function save({ management }: PageServices, context: PublisherContext, sub
 
 function settingsPage(context: PublisherContext, view: View, values: Values, errors: FieldErrors): Page {
   const form = createForm(publisherToForm({ ...view, ...values }), errors);
-  const fields = publisherFields(form, isOperator(context));
+  const fields = publisherFields(form, { asOperator: isOperator(context), isNew: false });
   const body = html`${hiddenField(versionField, etagOf(view))}${form.summary()}${fields}`;
   const canEdit = hasRole(context.viewer.user.role, 'admin');
   return {
@@ -60,7 +60,11 @@ function settingsPage(context: PublisherContext, view: View, values: Values, err
       ${!isOperator(context) && featureCard(view)}
       <section class="card">
         ${sectionIndex(fields)}
-        ${canEdit ? saveForm(context, context.path('/settings'), body) : readOnlyFields(fields)}
+        ${
+          canEdit
+            ? saveForm(context, context.path('/settings'), body)
+            : html`<form class="form">${readOnlyFields(fields)}</form>`
+        }
       </section>`,
   };
 }
@@ -72,6 +76,9 @@ function featureCard(view: View): Html {
   return html`
     <section class="card">
       ${descriptionList(states)}
-      <p class="hint below">${t('settings.featuresHint')}</p>
+      ${
+        features.some(({ name }) => view[name] !== true) &&
+        html`<p class="hint below">${t('settings.featuresHint')}</p>`
+      }
     </section>`;
 }

@@ -89,6 +89,9 @@ export function coloursOf({ light, dark }: Palette): [path: string, colour: stri
   return [...below('styles', light), ...below('appearance.dark', dark)];
 }
 
+/** Field for the system font, which the form shows before the groups. */
+export const fontField: AppearanceField = { path: 'styles.offerText.font', label: 'themes.font', choices: fonts };
+
 /** Settings and styles with their own form fields. All others can be set in the JSON field. */
 export const groups: readonly FieldSet[] = [
   {
@@ -107,7 +110,7 @@ export const groups: readonly FieldSet[] = [
     title: 'themes.typeAndShape',
     short: true,
     fields: [
-      { path: 'styles.offerText.font', label: 'themes.font', choices: fonts },
+      fontField,
       { path: 'settings.offerText.fontSizeTitle', label: 'themes.titleSize', number: true },
       { path: 'settings.offerText.fontSizeDescription', label: 'themes.textSize', number: true },
       {

@@ -6,7 +6,6 @@ import type { Fields, FormValue } from '../../../shell/context.ts';
 import {
   columns,
   type FormBuilder,
-  fieldGroup,
   isNested,
   jsonText,
   mergeNested,
@@ -18,7 +17,7 @@ import {
   withValue,
 } from '../../../shell/forms.ts';
 import type { FontMeasures } from '../../fonts/measure-font.ts';
-import { type AppearanceField, allFields, fontPaths, groups } from './appearance-fields.ts';
+import { type AppearanceField, allFields, fontField, fontPaths, groups } from './appearance-fields.ts';
 
 const withFont = { ...defaultAppearance, web_font: noWebFont };
 const defaults = { settings: defaultSettings, styles: defaultStyles, appearance: withFont };
@@ -90,32 +89,37 @@ function readValue(fields: Fields, { path }: AppearanceField): string | number |
   return type === 'number' ? fields.number(path) : fields.text(path);
 }
 
-export function appearanceFields(form: FormBuilder): Html {
-  const isCheckbox = ({ path }: AppearanceField) => typeof plainDefaultOf(path) === 'boolean';
-  return html`
-    ${groups.map(({ title, hint, short, fields }) =>
-      fieldGroup(
-        t(title),
-        hint === undefined ? [] : html`<p class="hint">${t(hint)}</p>`,
-        title === 'themes.colours' ? brandField(form) : [],
-        title === 'themes.typeAndShape' ? fontControl(form) : [],
-        columns(
-          fields.filter((field) => !isCheckbox(field)).map((field) => control(form, field)),
-          fields.some(({ path }) => isColour(plainDefaultOf(path))) ? 'narrow' : short === true ? 'aligned' : '',
-        ),
-        fields.filter(isCheckbox).map(({ path, label }) => form.checkbox(path, { label: t(label) })),
-      ),
-    )}
-    ${moreFields(
-      t('themes.otherSettings'),
-      form.textarea(jsonField, {
-        label: t('themes.furtherSettings'),
-        rows: 8,
-        code: true,
-        hint: tHtml('themes.furtherSettingsHint', { example: '{"styles":{"popup":{"shadow":"none"}}}' }),
-      }),
-    )}`;
-}
+/** Renders the fields from which most of a theme's appearance follows: brand colours and font. */
+export const mainAppearanceFields = (form: FormBuilder): Html => html`
+  ${brandField(form)}
+  ${columns([control(form, fontField)])}`;
+
+/** Returns the groups of all other appearance fields, for `fieldGroups`. */
+export const appearanceGroups = (form: FormBuilder): [legend: string, ...fields: (Html | Html[])[]][] =>
+  groups.map(({ title, hint, short, fields }) => [
+    t(title),
+    hint === undefined ? [] : html`<p class="hint">${t(hint)}</p>`,
+    title === 'themes.typeAndShape' ? fontControl(form) : [],
+    columns(
+      fields.filter((field) => !isCheckbox(field) && field !== fontField).map((field) => control(form, field)),
+      fields.some(({ path }) => isColour(plainDefaultOf(path))) ? 'narrow' : short === true ? 'aligned' : '',
+    ),
+    fields.filter(isCheckbox).map(({ path, label }) => form.checkbox(path, { label: t(label) })),
+  ]);
+
+/** Renders the JSON field for all settings that have no field of their own. */
+export const otherSettings = (form: FormBuilder): Html =>
+  moreFields(
+    t('themes.otherSettings'),
+    form.textarea(jsonField, {
+      label: t('themes.furtherSettings'),
+      rows: 8,
+      code: true,
+      hint: tHtml('themes.furtherSettingsHint', { example: '{"styles":{"popup":{"shadow":"none"}}}' }),
+    }),
+  );
+
+const isCheckbox = ({ path }: AppearanceField): boolean => typeof plainDefaultOf(path) === 'boolean';
 
 /**
  * Renders the field from whose brand colours all other colours are generated. preview.js fills in the colour fields.

@@ -10,13 +10,21 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
 import { type Fields, type FormValues, fieldErrorsOf } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
-import { type Choice, columns, type FormBuilder, fieldGroup, isNested } from '../../../shell/forms.ts';
+import { type Choice, columns, type FormBuilder, fieldGroup, fieldGroups, isNested } from '../../../shell/forms.ts';
 import { readFont } from '../../fonts/routes.ts';
 import { previewPanel, previewState, registerPreviewFrame, themePreview } from '../../offer-preview.ts';
 import { themes } from '../../resources/themes.ts';
 import type { PageServices } from '../services.ts';
 import { coloursOf } from './appearance-fields.ts';
-import { appearanceFields, appearanceToForm, fontFields, jsonField, readAppearance } from './appearance-form.ts';
+import {
+  appearanceGroups,
+  appearanceToForm,
+  fontFields,
+  jsonField,
+  mainAppearanceFields,
+  otherSettings,
+  readAppearance,
+} from './appearance-form.ts';
 import { coloursIn, paletteOf } from './palette.ts';
 
 /**
@@ -71,7 +79,7 @@ export function themePages(app: App, services: PageServices): void {
     initial: ({ publisher }) => ({ unit: 'mou', is_default: publisher.themes.size === 0 }),
     toForm: themeToForm,
     read: readTheme,
-    fields: (form, { publisher }) => themeFields(form, publisher),
+    fields: (form, { publisher }, { view }) => themeFields(form, publisher, view === null),
     beside: ({ publisher, path }, { values }) => previewPanel(path('/preview'), previewOf(publisher, values)),
   });
 }
@@ -122,29 +130,13 @@ const unitChoices = (): Choice[] => [
 /** Condition for showing form fields: User Selected Perks are available only in multi offer units. */
 const multiOffer = { field: 'unit', value: 'mou' };
 
-const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publisher): Html => html`
+/** Renders the fields of a theme. For a new theme, only those that every theme needs are open. */
+const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publisher, isNew: boolean): Html => html`
   ${columns([
     form.input('name', { label: t('common.name'), required: true }),
-    form.input('key', {
-      label: t('themes.key'),
-      maxLength: maxThemeKeyLength,
-      hint: t('themes.keyHint'),
-    }),
-  ])}
-  ${columns([
     form.select('unit', { label: t('settings.unit'), choices: unitChoices() }),
-    form.input('offers_per_response', {
-      label: t('settings.offerCount'),
-      type: 'number',
-      min: 1,
-      max: 10,
-      hint: t('themes.offerCountHint', { count: offersPerResponse }),
-    }),
   ])}
-  ${form.checkbox('is_default', {
-    label: t('settings.defaultTheme'),
-    hint: t('themes.defaultHint'),
-  })}
+  ${mainAppearanceFields(form)}
   ${fieldGroup(
     t('settings.usp'),
     uspEnabled ? [] : html`<p class="hint">${t('themes.uspNotEnabled')}</p>`,
@@ -155,7 +147,31 @@ const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publi
       needs: multiOffer,
     }),
   )}
-  ${appearanceFields(form)}`;
+  ${fieldGroups(isNew, [
+    [
+      t('themes.use'),
+      columns([
+        form.input('key', {
+          label: t('themes.key'),
+          maxLength: maxThemeKeyLength,
+          hint: t('themes.keyHint'),
+        }),
+        form.input('offers_per_response', {
+          label: t('settings.offerCount'),
+          type: 'number',
+          min: 1,
+          max: 10,
+          hint: t('themes.offerCountHint', { count: offersPerResponse }),
+        }),
+      ]),
+      form.checkbox('is_default', {
+        label: t('settings.defaultTheme'),
+        hint: t('themes.defaultHint'),
+      }),
+    ],
+    ...appearanceGroups(form),
+  ])}
+  ${otherSettings(form)}`;
 
 /** Builds a theme with only the fields that a preview needs. The values may be invalid. */
 const previewedTheme = (values: Values): Theme => ({

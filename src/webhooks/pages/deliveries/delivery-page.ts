@@ -1,15 +1,24 @@
 import type { PublisherContext } from '../../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
-import { t } from '../../../platform/i18n/messages.ts';
-import { actionButton, badge, card, codeBlock, copyable, descriptionList, link } from '../../../shell/components.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import {
+  actionButton,
+  badge,
+  type Cell,
+  card,
+  codeBlock,
+  copyable,
+  descriptionList,
+  link,
+} from '../../../shell/components.ts';
 import { hasRole } from '../../../shell/context.ts';
-import { moment, momentOr } from '../../../shell/format.ts';
+import { moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
 import { kindOf } from '../../destinations/kinds.ts';
 import type { EndpointLabel } from '../../endpoint-store.ts';
-import { attemptError } from '../../last-failure.ts';
+import { classifiedError } from '../../last-failure.ts';
 import { answerBlock, statusBadge, timeline } from './timeline.ts';
 
 type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: EndpointLabel };
@@ -48,6 +57,8 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
   const { publisher, viewer } = context;
   const canRedeliver = hasRole(viewer.user.role, 'manager') && delivery.erased_at === null;
   const text = delivery.status === 'pending' ? t('deliveries.retryNow') : t('deliveries.redeliver');
+  const timeEntry = (label: MessageKey, at: string | null): [string, Cell][] =>
+    at === null ? [] : [[t(label), moment(publisher, at, 'second')]];
   const redeliver = () => actionButton(context, { to: `${at}/replay`, text, kind: 'main' });
   return card(
     t('deliveries.details'),
@@ -56,8 +67,8 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
       [t('deliveries.event'), delivery.event],
       [t('deliveries.endpoint'), endpointCell(context, delivery)],
       [t('deliveries.created'), moment(publisher, delivery.created_at, 'second')],
-      [t('deliveries.finished'), momentOr(publisher, delivery.finished_at)],
-      [t('deliveries.nextAttempt'), momentOr(publisher, delivery.next_try_at)],
+      ...timeEntry('deliveries.finished', delivery.finished_at),
+      ...timeEntry('deliveries.nextAttempt', delivery.next_try_at),
       [t('deliveries.userId'), delivery.pub_user_id ?? '–'],
       [t('deliveries.sessionId'), html`<code>${delivery.session_id ?? '–'}</code>`],
     ]),
@@ -109,7 +120,7 @@ function answerCard({ attempts }: WholeDelivery): Html {
   const { response = null, error = null } = newest ?? {};
   if (response !== null) return card(t('deliveries.answer'), answerBlock(response));
   const none = newest?.outcome === 'delivered' ? t('deliveries.acknowledged') : t('deliveries.noAnswer');
-  const text = error === null ? none : `${error.class}: ${attemptError(error, null)}`;
+  const text = error === null ? none : classifiedError(error, null);
   return card(t('deliveries.answer'), html`<p class="hint">${text}</p>`);
 }
 

@@ -7,7 +7,7 @@ import { moreFields } from '../../../shell/forms.ts';
 import type { DeliveryStatus } from '../../deliveries/filter.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
 import { kindOf } from '../../destinations/kinds.ts';
-import { attemptError } from '../../last-failure.ts';
+import { classifiedError } from '../../last-failure.ts';
 import { headersText, timingList } from '../endpoints/test-result.ts';
 
 type AttemptView = ReturnType<typeof viewOfWholeDelivery>['attempts'][number];
@@ -38,7 +38,7 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
       ${badge(t(`attemptOutcome.${state}`), kind || 'info')}
       ${response !== null && badge(String(response.status))}
       ${timing !== null && html`<span>${milliseconds(timing.total_ms)}</span>`}
-      ${error !== null && html`<span>${error.class}: ${attemptError(error, response?.status ?? null)}</span>`}
+      ${error !== null && html`<span>${classifiedError(error, response?.status ?? null)}</span>`}
       ${next !== null && nextAttempt(publisher, next)}
       ${hasDetails && moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}
     </li>`;

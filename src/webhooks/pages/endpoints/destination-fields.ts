@@ -1,6 +1,6 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import { card, codeBlock, notice } from '../../../shell/components.ts';
+import { card, copyable, notice } from '../../../shell/components.ts';
 import type { Fields, FormValues } from '../../../shell/context.ts';
 import { columns, type FormBuilder } from '../../../shell/forms.ts';
 import { type DestinationKind, destinationKinds, kindOf } from '../../destinations/kinds.ts';
@@ -186,8 +186,8 @@ export function pullCard({ endpoint, health }: FoundEndpoint, publicUrl: string)
     html`
       ${health.failing && notice('failed', html`<p>${t('destinations.stalled')}</p>`)}
       <h3>${t('destinations.commandLine')}</h3>
-      ${codeBlock(t('destinations.commandLine'), `perkwire events pull --endpoint ${id} --follow`)}
-      <div class="below"><h3>${t('destinations.api')}</h3>${codeBlock(t('destinations.api'), api)}</div>`,
+      ${copyable(`perkwire events pull --endpoint ${id} --follow`, t('destinations.commandLine'))}
+      <div class="below"><h3>${t('destinations.api')}</h3>${copyable(api, t('destinations.api'))}</div>`,
     { lead: t('destinations.pullLead') },
   );
 }

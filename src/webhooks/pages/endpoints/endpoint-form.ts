@@ -4,7 +4,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { Problem } from '../../../platform/problem.ts';
 import type { Fields, FormValues } from '../../../shell/context.ts';
-import { columns, type FormBuilder, moreFields } from '../../../shell/forms.ts';
+import { chosenOf, columns, type FormBuilder, moreFields } from '../../../shell/forms.ts';
 import { type DestinationKind, kindOf } from '../../destinations/kinds.ts';
 import { isCustomHeader } from '../../destinations/settings.ts';
 import { defaultSteps } from '../../dispatcher/settle/retry-schedule.ts';
@@ -39,13 +39,7 @@ export const endpointFields = (
   stored: Endpoint | null,
   transformation: Html,
 ): Html => html`
-  ${
-    events !== null &&
-    form.checkboxes('events', {
-      label: t('webhooks.events'),
-      choices: [...events.values()].map(({ name }) => ({ value: name, text: `${eventTitle(name)} (${name})` })),
-    })
-  }
+  ${events !== null && eventFields(form, events, stored)}
   ${targetFields(form, events !== null && stored === null, stored)}
   ${form.checkbox('enabled', {
     label: t('webhooks.enabled'),
@@ -55,6 +49,17 @@ export const endpointFields = (
   ${!isPulled(stored) && transformation}
   ${moreFields(t('webhooks.headersAndSignature'), headerFields(form, isPulled(stored)))}
   ${!isPulled(stored) && moreFields(t('webhooks.retriesAndLimits'), limitFields(form))}`;
+
+/** Renders the event types to choose from. Those of an existing endpoint are in a closed section that names them. */
+function eventFields(form: FormBuilder, events: EventTypes, stored: Endpoint | null): Html {
+  const label = t('webhooks.events');
+  const boxes = form.checkboxes('events', {
+    label,
+    choices: [...events.values()].map(({ name }) => ({ value: name, text: `${eventTitle(name)} (${name})` })),
+  });
+  const names = chosenOf(form.values, 'events').map((name) => (events.has(name) ? eventTitle(name) : name));
+  return stored === null ? boxes : moreFields(`${label}: ${names.join(', ')}`, boxes);
+}
 
 const isPulled = (stored: Endpoint | null): boolean => stored !== null && kindOf(stored.url) === 'pull';
 

@@ -4,7 +4,7 @@ import { badge, codeBlock, descriptionList, notice } from '../../../shell/compon
 import { milliseconds } from '../../../shell/format.ts';
 import type { TestOutcome } from '../../endpoints/test-endpoint.ts';
 import type { TimingView } from '../../endpoints/timing-view.ts';
-import { attemptError } from '../../last-failure.ts';
+import { classifiedError } from '../../last-failure.ts';
 
 /** Renders the response to a test call: status, timing, headers and the first 4 KiB of the body. */
 export function testResult({ delivered, status, error, timing, headers, body }: TestOutcome): Html {
@@ -12,7 +12,7 @@ export function testResult({ delivered, status, error, timing, headers, body }: 
     <p>
       <strong>${delivered ? t('webhooks.testDelivered') : t('webhooks.testFailed')}</strong>
       ${status !== null && badge(String(status), delivered ? 'good' : 'bad')}
-      ${error !== null && `${error.class}: ${attemptError(error, status)}`}
+      ${error !== null && classifiedError(error, status)}
     </p>`;
   return html`
     ${notice(delivered ? 'done' : 'failed', summary)}
