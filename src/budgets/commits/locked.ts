@@ -191,8 +191,7 @@ function reserveTotals(
   decision: LimitedDecision,
   { activeCaps, slices, ledger }: { activeCaps: ActiveCaps; slices: SliceGrants; ledger: Ledger },
 ): void {
-  for (const { total, reservation } of reservationsOf(activeCaps, decision)) {
-    reservation.sliceId = slices.grant(total, reservation);
+  for (const reservation of reservationsOf(activeCaps, decision, slices.grant)) {
     ledger.reservations.push(reservation);
     if (reservation.sliceId !== null) continue;
     for (const delta of allocationDeltas(reservation, 1)) {

@@ -42,32 +42,39 @@ type ShowingSession = {
   decided: readonly { offer: Offer; reserveMicros: number; reserveChance: number }[];
 };
 
-/** Returns the campaign total reservations that a session's offers need. They are not granted yet. */
-export const reservationsOf = (
+/**
+ * Returns the campaign total reservations that a session's offers need.
+ * @param grant returns the ID of the leased slice that grants a reservation, or null
+ */
+export function reservationsOf(
   activeCaps: ActiveCaps,
   { session: { id: sessionId, publisherId, createdAtMs }, decided }: ShowingSession,
-): { total: LimitedTotal; reservation: Reservation }[] =>
-  decided.flatMap(({ offer, reserveMicros, reserveChance }) =>
-    activeCaps
-      .totalsOf(offer.campaign, publisherId)
-      .filter(({ caps }) => caps.length > 0) // nothing is reserved for a goal alone
-      .map((total) => ({
-        total,
-        reservation: {
-          sessionId,
-          offerId: offer.id,
-          campaignId: offer.campaign.id,
-          publisherId: total.publisherId,
-          timeZone: total.timeZone,
-          periods: periodNames(total.timeZone, createdAtMs),
-          impressions: 1,
-          micros: Math.ceil(reserveMicros),
-          paidBy: payingEventOf(offer.campaign.payout.kind),
-          chance: reserveChance,
-          sliceId: null,
-        },
-      })),
-  );
+  grant: (total: LimitedTotal, reservation: Reservation) => string | null,
+): Reservation[] {
+  const reservations: Reservation[] = [];
+  for (const { offer, reserveMicros, reserveChance } of decided) {
+    const { campaign } = offer;
+    for (const total of activeCaps.totalsOf(campaign, publisherId)) {
+      if (total.caps.length === 0) continue; // nothing is reserved for a goal alone
+      const reservation: Reservation = {
+        sessionId,
+        offerId: offer.id,
+        campaignId: campaign.id,
+        publisherId: total.publisherId,
+        timeZone: total.timeZone,
+        periods: periodNames(total.timeZone, createdAtMs),
+        impressions: 1,
+        micros: Math.ceil(reserveMicros),
+        paidBy: payingEventOf(campaign.payout.kind),
+        chance: reserveChance,
+        sliceId: null,
+      };
+      reservation.sliceId = grant(total, reservation);
+      reservations.push(reservation);
+    }
+  }
+  return reservations;
+}
 
 /*
  * A session has one row with all its reservations. With one row per offer, a fetch that showed five capped offers took
@@ -90,7 +97,7 @@ const unknownChance = 0.1;
 type ReservationRow = { session_id: string; reserved: string };
 
 /** Serialises the reservations of a session for its row. */
-function writeReserved(reservations: readonly Reservation[]): string {
+export function writeReserved(reservations: readonly Reservation[]): string {
   const byZone = new Map<string, Stored[number][1]>();
   for (const { timeZone, offerId, campaignId, publisherId, impressions, micros, paidBy, chance } of reservations) {
     const paidById = payingEvents.indexOf(paidBy);
@@ -127,21 +134,16 @@ function readReserved({ session_id: sessionId, reserved }: ReservationRow): Rese
   });
 }
 
-/** Builds the rows of `cap_reservations`, by session. */
-export function reservedBySession(reservations: readonly Reservation[]): Map<string, string> {
-  const bySession = new Map<string, Reservation[]>();
-  for (const reservation of reservations) getOrInsert(bySession, reservation.sessionId, () => []).push(reservation);
-  return new Map([...bySession].map(([sessionId, reserved]) => [sessionId, writeReserved(reserved)]));
-}
-
 const insertSql = `
 insert into cap_reservations (session_id, reserved) select unnest($1::uuid[]), unnest($2::text[])`;
 
 /** Inserts the reservations of sessions. */
 export async function insertReservations(executor: Executor, reservations: readonly Reservation[]): Promise<void> {
   if (reservations.length === 0) return;
-  const rows = [...reservedBySession(reservations)];
-  const values = [uuids(rows, ([sessionId]) => sessionId), texts(rows, ([, reserved]) => reserved)];
+  const bySession = new Map<string, Reservation[]>();
+  for (const reservation of reservations) getOrInsert(bySession, reservation.sessionId, () => []).push(reservation);
+  const rows = [...bySession];
+  const values = [uuids(rows, ([sessionId]) => sessionId), texts(rows, ([, reserved]) => writeReserved(reserved))];
   await executor.query({ name: 'insert_reservations', text: insertSql, values });
 }
 

@@ -10,7 +10,8 @@ import type { SliceAmounts, SliceRow, WantedSlice } from './rows.ts';
  * campaign's usage row instead.
  */
 const minRatePerS = 16;
-/** Time for which a leased slice should last, in milliseconds. */
+/** Time for which a leased slice should last, in milliseconds: far from its limits, and near one of them. */
+const longSliceMs = 4000;
 const sliceMs = 1000;
 /** Minimum period over which the impression rate is estimated, in milliseconds. */
 const minSampleMs = 100;
@@ -137,7 +138,7 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
       const nowMs = now();
       for (const [key, holding] of holdings) {
         const total = activeCaps.total(key);
-        const isChanged = JSON.stringify(total) !== JSON.stringify(holding.total);
+        const isChanged = total !== holding.total && JSON.stringify(total) !== JSON.stringify(holding.total);
         retireIf(holding, (slice) => isChanged || isDue(slice, nowMs));
         if (holding.current !== null || holding.isAsked) continue;
         if (total === undefined || nowMs - holding.demand.sinceMs > maxAgeMs) holdings.delete(key);
@@ -215,16 +216,18 @@ function isDemandHigh(holding: Holding, nowMs: number): boolean {
 
 /** Computes the slice to request. Its size is the demand expected for its intended duration. */
 export function wantedSlice(id: string, { total, demand }: Holding, nowMs: number): WantedSlice {
-  const impressions = Math.max(
-    minRatePerS,
-    Math.ceil((demand.impressions * sliceMs) / Math.max(minSampleMs, nowMs - demand.sinceMs)),
-  );
+  const perMs = demand.impressions / Math.max(minSampleMs, nowMs - demand.sinceMs);
   const microsPerImpression = (demand.micros / Math.max(1, demand.impressions)) * moneyMargin;
+  const amountsFor = (impressions: number): SliceAmounts => ({
+    impressions,
+    micros: Math.ceil(impressions * microsPerImpression),
+  });
   return {
     id,
     total,
     periods: periodNames(total.timeZone, nowMs),
-    requestedAmounts: { impressions, micros: Math.ceil(impressions * microsPerImpression) },
-    least: { impressions: minRatePerS, micros: Math.ceil(minRatePerS * microsPerImpression) },
+    requestedAmounts: amountsFor(Math.max(minRatePerS, Math.ceil(perMs * longSliceMs))),
+    nearLimit: amountsFor(Math.max(minRatePerS, Math.ceil(perMs * sliceMs))),
+    least: amountsFor(minRatePerS),
   };
 }

@@ -34,6 +34,9 @@ const exactShare = 0.01;
 /** Maximum share of the leasable remainder that one slice can take, so that slices become smaller towards the limit. */
 const remainderShare = 0.25;
 
+/** Share of the leasable remainder up to which a slice is larger than needed near a limit. */
+const farShare = 0.001;
+
 /** Remaining amounts of a slice. An amount that has no cap may be overdrawn and become negative. */
 export type SliceAmounts = { impressions: number; micros: number };
 
@@ -45,12 +48,16 @@ export type SliceRow = SliceAmounts & {
   periods: readonly string[];
 };
 
-/** Slice to lease: at most `requestedAmounts`. The request is refused if a limit leaves less than `least`. */
+/**
+ * Slice to lease: at most `requestedAmounts`, or `nearLimit` if that is a large part of what a limit leaves. The request
+ * is refused if a limit leaves less than `least`.
+ */
 export type WantedSlice = {
   id: string;
   total: LimitedTotal;
   periods: readonly string[];
   requestedAmounts: SliceAmounts;
+  nearLimit: SliceAmounts;
   least: SliceAmounts;
 };
 
@@ -83,7 +90,7 @@ export const leaseSlices = (pool: pg.Pool, requests: readonly WantedSlice[]): Pr
  * @param reached usage including all requested slices
  */
 function fitSlice(
-  { id, total, periods, requestedAmounts, least }: WantedSlice,
+  { id, total, periods, requestedAmounts, nearLimit, least }: WantedSlice,
   reached: readonly CampaignUsage[],
 ): SliceRow | null {
   const { impressions, micros } = requestedAmounts;
@@ -101,7 +108,8 @@ function fitSlice(
     const open = limitOf(cap) * (1 - exactShare) - before;
     if (open <= 0) return null;
     if (field === 'clicks') continue;
-    amounts[field] = Math.min(amounts[field], Math.floor(open * remainderShare));
+    const most = Math.max(nearLimit[field], Math.floor(open * farShare));
+    amounts[field] = Math.min(amounts[field], most, Math.floor(open * remainderShare));
     if (amounts[field] < least[field]) return null;
   }
   return { id, campaignId: total.campaignId, publisherId: total.publisherId, periods, ...amounts };
@@ -203,28 +211,39 @@ from unnest($1::uuid[], $2::bigint[], $3::bigint[]) as spent (id, impressions, m
 where slice.id = spent.id and (select count(*) from held) = cardinality($1::uuid[])
 returning slice.id`;
 
+/** Amounts that a batch of fetches takes from a slice. */
+export type SpentSlice = SliceAmounts & { id: string };
+
+/** Adds up reservations by the slices that granted them. */
+export function spentSlices(reservations: readonly Reservation[]): SpentSlice[] {
+  const spent = new Map<string, SpentSlice>();
+  for (const { sliceId, impressions, micros } of reservations) {
+    if (sliceId === null) continue;
+    const sum = spent.get(sliceId);
+    if (sum === undefined) spent.set(sliceId, { id: sliceId, impressions, micros });
+    else {
+      sum.impressions += impressions;
+      sum.micros += micros;
+    }
+  }
+  return [...spent.values()];
+}
+
+/** Returns the parameters with which a statement subtracts amounts from slices. */
+export const spentValues = (spent: readonly SpentSlice[]): Buffer[] => [
+  uuids(spent, ({ id }) => id),
+  bigints(spent, ({ impressions }) => impressions),
+  bigints(spent, ({ micros }) => micros),
+];
+
 /**
  * Subtracts reservations from the slices that granted them. Must run in the transaction that stores the reservations.
  * @returns whether all of these slices still exist; if not, nothing is subtracted
  */
 export async function spendSlices(executor: Executor, granted: readonly Reservation[]): Promise<boolean> {
-  const sums = new Map<string, { id: string; impressions: number; micros: number }>();
-  for (const { sliceId, impressions, micros } of granted) {
-    if (sliceId === null) continue;
-    const sum = sums.get(sliceId) ?? { id: sliceId, impressions: 0, micros: 0 };
-    sums.set(sliceId, { ...sum, impressions: sum.impressions + impressions, micros: sum.micros + micros });
-  }
-  if (sums.size === 0) return true;
-  const spent = [...sums.values()];
-  const { rowCount } = await executor.query({
-    name: 'spend_slices',
-    text: spendSql,
-    values: [
-      uuids(spent, ({ id }) => id),
-      bigints(spent, ({ impressions }) => impressions),
-      bigints(spent, ({ micros }) => micros),
-    ],
-  });
+  const spent = spentSlices(granted);
+  if (spent.length === 0) return true;
+  const { rowCount } = await executor.query({ name: 'spend_slices', text: spendSql, values: spentValues(spent) });
   return rowCount === spent.length;
 }
 

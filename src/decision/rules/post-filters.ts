@@ -105,7 +105,7 @@ function pacingExclusion(
   _index: unknown,
   { context, totals, model, seed }: DecisionInput,
 ): Exclusion | null {
-  if (rules.totalCaps.length === 0) return null;
+  if (rules.totalCaps.length === 0 || rules.pacing === 'asap') return null;
   const probability = pacingProbability(rules, { totals, model, nowMs: context.nowMs });
   return uniform(seed, salts.pacing + offer.campaign.id) < probability ? null : { rule: 'pacing', probability };
 }
