@@ -13,7 +13,7 @@ import { timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import type { OptOuts } from './caps.ts';
 import type { OpenHistory } from './history/history.ts';
 import { type Reservation, writeReserved } from './reservations/reservations.ts';
-import { spentSlices, spentValues } from './slices/rows.ts';
+import { allHeldSql, spendSql, spentLeases, spentValues } from './slices/rows.ts';
 
 /*
  * Statements that store sessions. They are here because most of them check or change histories, slices and reservations
@@ -158,31 +158,24 @@ with ${optedOutSql}, written as (
 )
 select user_key, opt_outs from opted_out`;
 
-/** SQL condition that all leased slices in $25 still exist. */
-const allHeldSql = '(select count(*) from held) = cardinality($25::uuid[])';
+/** SQL condition that all slices that granted the reservations still exist. */
+const areHeldSql = allHeldSql(25);
 
 /*
  * Like `insertUnlessOptedOutSql`, but also inserts the reservations granted from leased slices. If one of the slices no
- * longer exists, nothing is written. The slice rows are locked in ID order, which avoids deadlocks. Reservations of
- * users with opt-outs are inserted without their sessions, and released like those of sessions without events. The
- * amounts can therefore be added up by slice before, for all sessions.
+ * longer exists, nothing is written. Reservations of users with opt-outs are inserted without their sessions, and
+ * released like those of sessions without events. The amounts can therefore be added up before, for all sessions.
  */
 const insertReservedSql = `
-with ${optedOutSql}, held as (
-  select id from cap_slices where id = any($25::uuid[]) order by id for update
-), reserved as (
+with ${optedOutSql}, ${spendSql(25)}, reserved as (
   insert into cap_reservations (session_id, reserved)
-  select session_id, reserved from unnest($2::uuid[], $28::text[]) as session (session_id, reserved)
-  where reserved is not null and ${allHeldSql}
-), spent as (
-  update cap_slices slice set impressions = slice.impressions - sum.impressions, micros = slice.micros - sum.micros
-  from unnest($25::uuid[], $26::bigint[], $27::bigint[]) as sum (slice_id, impressions, micros)
-  where slice.id = sum.slice_id and ${allHeldSql}
+  select session_id, reserved from unnest($2::uuid[], $30::text[]) as session (session_id, reserved)
+  where reserved is not null and ${areHeldSql}
 ), written as (
   ${insertSql}
-  where ${allHeldSql} and not exists (select from opted_out where opted_out.user_key = given.user_key)
+  where ${areHeldSql} and not exists (select from opted_out where opted_out.user_key = given.user_key)
 )
-select user_key, opt_outs, ${allHeldSql} as written from (select) as one left join opted_out on true`;
+select user_key, opt_outs, ${areHeldSql} as written from (select) as one left join opted_out on true`;
 
 type OptOutRow = { user_key: string; opt_outs: OptOuts };
 type NoOptOutRow = { user_key: null; opt_outs: null };
@@ -206,7 +199,7 @@ export async function insertUnlessOptedOut(
 ): Promise<{ written: boolean; optOuts: ReadonlyMap<string, OptOuts> }> {
   const userKeys = sessions.flatMap(({ userKey }) => userKey ?? []);
   const values = [...sessionValues(sessions), uuids(userKeys, (key) => key)];
-  const spent = spentSlices(reservations.flat());
+  const spent = spentLeases(reservations.flat());
   if (spent.length === 0) {
     const { rows } = await executor.query<OptOutRow>({
       name: 'insert_unless_opted_out',

@@ -73,7 +73,7 @@ describe('fetches of a busy campaign with a total cap', () => {
       );
       ids = answers.map(({ sessionId }) => sessionId);
     }
-    expect((await t.pool.query('select from cap_slices where campaign_id = $1', [campaignId])).rowCount).not.toBe(0);
+    expect((await t.pool.query('select from cap_leases where $1 = any(campaign_ids)', [campaignId])).rowCount).not.toBe(0);
     for (const id of ids.slice(0, 5)) {
       const answer = await t.app.inject({ url: `/manage/v1/sessions/${id}/decision?api_key=demo-key` });
       expect(answer.json().data).toMatchObject({ identical: true });
@@ -111,7 +111,9 @@ describe('fetches of a busy campaign with a total cap', () => {
     expect(stored.rowCount).toBe(users.length);
     const usage = await t.pool.query<{ used: number; reserved: number }>(
       `select (select impressions from campaign_usage where campaign_id = $1 and period = 'lifetime')::int
-          - coalesce((select sum(impressions) from cap_slices where campaign_id = $1), 0)::int as used,
+          - coalesce((select sum(slice.impressions)
+          from cap_leases, unnest(campaign_ids, impressions) as slice (campaign_id, impressions)
+          where slice.campaign_id = $1), 0)::int as used,
         (select count(*)::int from cap_reservations, json_array_elements(reserved::json) as zone,
           json_array_elements(zone -> 1) as entry where (entry ->> 1)::int = $1) as reserved`,
       [campaignId],

@@ -82,7 +82,7 @@ describe('two processes with many fetches', () => {
     let hadSlices = false;
     for (let round = 0; round < 12; round += 1) {
       impressions += await showing(32);
-      hadSlices ||= (await twins.first.pool.query('select from cap_slices')).rowCount !== 0;
+      hadSlices ||= (await twins.first.pool.query('select from cap_leases')).rowCount !== 0;
       expect(impressions).toBeLessThanOrEqual(limit);
     }
     expect(hadSlices).toBe(true);
@@ -155,10 +155,10 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
       micros: 700,
       paidBy: 'impression' as const,
       chance: 1,
-      sliceId: null,
+      slice: null,
     };
-    const sliceId = process.slices.grant(total(), reservation);
-    if (sliceId !== null) return void process.batch.push({ ...reservation, sliceId });
+    const slice = process.slices.grant(total(), reservation);
+    if (slice !== null) return void process.batch.push({ ...reservation, slice });
     if (!mayRowByRow) return;
     const isCommitted = await transaction(pool, async (executor) => {
       const used = await addUsage(executor, allocationDeltas(reservation, 1));
@@ -218,7 +218,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     await releaseDueReservations(pool, nowMs, () => ({ click: 1, conversion: 1 }));
   };
   const expireSlices = async (): Promise<void> => {
-    await pool.query("update cap_slices set expires_at = now() - interval '1 s'");
+    await pool.query("update cap_leases set expires_at = now() - interval '1 s'");
     await releaseExpiredSlices(pool);
   };
 
@@ -265,7 +265,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     end: async () => {
       await processes[0]?.slices.close();
       await expireSlices();
-      expect((await pool.query('select 1 from cap_slices where campaign_id = $1', [campaignId])).rows).toEqual([]);
+      expect((await pool.query('select 1 from cap_leases where $1 = any(campaign_ids)', [campaignId])).rows).toEqual([]);
       await check();
     },
   };

@@ -25,7 +25,7 @@ export function createFetchCommits(deps: CommitDeps): FetchCommits {
       );
       const decision = decide(fetch, { history: noHistory, totals }, nowMs);
       const reservations = reservationsOf(activeCaps, decision, slices.grant);
-      if (reservations.some(({ sliceId }) => sliceId === null)) {
+      if (reservations.some(({ slice }) => slice === null)) {
         slices.revoke(reservations);
         return null;
       }

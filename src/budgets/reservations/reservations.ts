@@ -5,6 +5,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { dayOfUuid7, firstUuid7After, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { ActiveCaps, LimitedTotal } from '../caps.ts';
+import type { SliceRef } from '../slices/rows.ts';
 import { allocationDeltas, periodNames, type UsageDelta } from '../usage/usage.ts';
 
 /**
@@ -33,7 +34,7 @@ export type Reservation = {
    * Leased slice that granted the reservation. Null if the reservation was added to the campaign's usage instead. Not
    * stored.
    */
-  sliceId: string | null;
+  slice: SliceRef | null;
 };
 
 /** Session with the offers shown in it. */
@@ -44,12 +45,12 @@ type ShowingSession = {
 
 /**
  * Returns the campaign total reservations that a session's offers need.
- * @param grant returns the ID of the leased slice that grants a reservation, or null
+ * @param grant returns the leased slice that grants a reservation, or null
  */
 export function reservationsOf(
   activeCaps: ActiveCaps,
   { session: { id: sessionId, publisherId, createdAtMs }, decided }: ShowingSession,
-  grant: (total: LimitedTotal, reservation: Reservation) => string | null,
+  grant: (total: LimitedTotal, reservation: Reservation) => SliceRef | null,
 ): Reservation[] {
   const reservations: Reservation[] = [];
   for (const { offer, reserveMicros, reserveChance } of decided) {
@@ -67,9 +68,9 @@ export function reservationsOf(
         micros: Math.ceil(reserveMicros),
         paidBy: payingEventOf(campaign.payout.kind),
         chance: reserveChance,
-        sliceId: null,
+        slice: null,
       };
-      reservation.sliceId = grant(total, reservation);
+      reservation.slice = grant(total, reservation);
       reservations.push(reservation);
     }
   }
@@ -127,7 +128,7 @@ function readReserved({ session_id: sessionId, reserved }: ReservationRow): Rese
       periods,
       impressions,
       micros,
-      sliceId: null,
+      slice: null,
       paidBy: payingEvents[paidById] ?? 'click', // rows of the previous release
       chance: parts === undefined ? unknownChance : parts / chanceParts,
     }));
