@@ -5,7 +5,13 @@ import { countEvents } from '../../src/budgets/count.ts';
 import type { Budgets } from '../../src/budgets/module.ts';
 import { releaseDueReservations } from '../../src/budgets/reservations/release.ts';
 import { insertReservations, type Reservation } from '../../src/budgets/reservations/reservations.ts';
-import { loadTrueUsage, releaseExpiredSlices, spendSlices } from '../../src/budgets/slices/rows.ts';
+import {
+  leaseSlices,
+  loadTrueUsage,
+  releaseExpiredSlices,
+  returnSlices,
+  spendSlices,
+} from '../../src/budgets/slices/rows.ts';
 import { createSlices, type Slices } from '../../src/budgets/slices/slices.ts';
 import { createLiveUsage, type LiveUsage } from '../../src/budgets/usage/live-usage.ts';
 import { addUsage, allocationDeltas, periodNames } from '../../src/budgets/usage/usage.ts';
@@ -45,6 +51,64 @@ describe('slices of totals under random operations and crashes', () => {
     expect(Math.min(granted, rowByRow, lost), JSON.stringify(world.counts)).toBeGreaterThan(0);
     await world.end();
   });
+});
+
+test('slices of the previous release are not counted as usage, and are returned when their leases end', async () => {
+  const { pool, close } = await clonePool(2);
+  try {
+    const [campaignId, periods] = [1_000_100, periodNames('UTC', Date.now())];
+    const slice = { campaignId, publisherId: null, periods, impressions: 40, micros: 4000 };
+    await addUsage(pool, allocationDeltas({ ...slice, impressions: 100, micros: 9000 }, 1));
+    await pool.query(
+      `insert into cap_slices (id, campaign_id, publisher_id, periods, impressions, micros, expires_at)
+      values ($1, $2, 0, $3, 40, 4000, now() + interval '1 hour')`,
+      [newUuid7(Date.now()), campaignId, periods],
+    );
+    const used = async () =>
+      (await loadTrueUsage(pool, periods, [campaignId])).map(({ impressions, micros }) => ({ impressions, micros }));
+    await releaseExpiredSlices(pool);
+    expect(await used()).toEqual(Array(4).fill({ impressions: 60, micros: 5000 }));
+    await pool.query("update cap_slices set expires_at = now() - interval '1 s'");
+    await releaseExpiredSlices(pool);
+    expect(await used()).toEqual(Array(4).fill({ impressions: 60, micros: 5000 }));
+    expect((await pool.query('select from cap_slices')).rowCount).toBe(0);
+  } finally {
+    await close();
+  }
+});
+
+test('batches that commit at the same time subtract each of their grants from a lease', async () => {
+  const { pool, close } = await clonePool(8);
+  try {
+    const snapshot = snapshotWith(1_000_200, { hour: 100_000, day: 100_000 });
+    const total = activeCapsOf(snapshot).total('1000200') as LimitedTotal;
+    const nowMs = Date.now();
+    const periods = periodNames('UTC', nowMs);
+    const amounts = { impressions: 1000, micros: 100_000 };
+    const wanted = { total, periods, requestedAmounts: amounts, nearLimit: amounts, least: amounts };
+    const { slices } = await leaseSlices(pool, [wanted, wanted], nowMs);
+    const batches = Array.from({ length: 24 }, (_, batch) =>
+      slices.flatMap((slice, index): Reservation[] =>
+        Array.from({ length: batch % (index + 2) }, () => ({
+          ...{ sessionId: newUuid7(nowMs), offerId: 1, campaignId: total.campaignId, publisherId: null, timeZone: 'UTC' },
+          ...{ periods, impressions: 1, micros: 10 + index, paidBy: 'impression', chance: 1, slice },
+        })),
+      ),
+    );
+    await Promise.all(batches.map((batch) => transaction(pool, (executor) => spendSlices(executor, batch))));
+    const { rows } = await pool.query('select impressions, micros from cap_leases');
+    expect(rows).toEqual([{ impressions: ['988', '976'], micros: ['99880', '99736'] }]);
+
+    // A batch that also takes from a slice that has been returned subtracts nothing.
+    await returnSlices(pool, slices.slice(1).filter((slice) => slice !== null));
+    expect(await transaction(pool, (executor) => spendSlices(executor, batches[5] as Reservation[]))).toBe(false);
+    const { rows: after } = await pool.query('select impressions, micros from cap_leases');
+    expect(after).toEqual([{ impressions: ['988', null], micros: ['99880', null] }]);
+    const [used] = await loadTrueUsage(pool, periods, [total.campaignId]);
+    expect(used).toMatchObject({ impressions: 12 + 24, micros: 120 + 264 });
+  } finally {
+    await close();
+  }
 });
 
 describe('two processes with many fetches', () => {

@@ -111,10 +111,11 @@ function pacingExclusion(
 }
 
 /**
- * Matches attribute values that are lists or objects, which conditions ignore
+ * Whether an attribute value is a list or an object, which conditions ignore
  * (docs/reference/fetch-offers.md#request-body).
  */
-const structured = /^(\[.*\]|\{.*\})$/s;
+const isStructured = (value: string): boolean =>
+  (value.startsWith('[') && value.endsWith(']')) || (value.startsWith('{') && value.endsWith('}'));
 
 /**
  * Whether the request's custom attributes satisfy a condition. A missing attribute equals no value and is in no list or
@@ -124,5 +125,5 @@ export function matchesCondition(condition: Condition, custom: ReadonlyMap<strin
   if ('all' in condition) return condition.all.every((part) => matchesCondition(part, custom));
   if ('any' in condition) return condition.any.some((part) => matchesCondition(part, custom));
   const attribute = custom.get(condition.key);
-  return compare(condition, attribute === undefined || structured.test(attribute) ? undefined : attribute);
+  return compare(condition, attribute === undefined || isStructured(attribute) ? undefined : attribute);
 }
