@@ -1,13 +1,4 @@
-import {
-  bigints,
-  booleans,
-  byteas,
-  dates,
-  integers,
-  texts,
-  timestamps,
-  uuids,
-} from '../platform/db/binary-array.ts';
+import { bigints, booleans, byteas, dates, integers, texts, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import type { OptOuts } from './caps.ts';

@@ -73,7 +73,9 @@ describe('fetches of a busy campaign with a total cap', () => {
       );
       ids = answers.map(({ sessionId }) => sessionId);
     }
-    expect((await t.pool.query('select from cap_leases where $1 = any(campaign_ids)', [campaignId])).rowCount).not.toBe(0);
+    expect((await t.pool.query('select from cap_leases where $1 = any(campaign_ids)', [campaignId])).rowCount).not.toBe(
+      0,
+    );
     for (const id of ids.slice(0, 5)) {
       const answer = await t.app.inject({ url: `/manage/v1/sessions/${id}/decision?api_key=demo-key` });
       expect(answer.json().data).toMatchObject({ identical: true });

@@ -85,12 +85,18 @@ test('batches that commit at the same time subtract each of their grants from a 
     const nowMs = Date.now();
     const periods = periodNames('UTC', nowMs);
     const amounts = { impressions: 1000, micros: 100_000 };
-    const wanted = { total, periods, requestedAmounts: amounts, nearLimit: amounts, least: amounts };
-    const { slices } = await leaseSlices(pool, [wanted, wanted], nowMs);
+    const request = { total, periods, requestedAmounts: amounts, nearLimit: amounts, least: amounts };
+    const { slices } = await leaseSlices(pool, [request, request], nowMs);
     const batches = Array.from({ length: 24 }, (_, batch) =>
       slices.flatMap((slice, index): Reservation[] =>
         Array.from({ length: batch % (index + 2) }, () => ({
-          ...{ sessionId: newUuid7(nowMs), offerId: 1, campaignId: total.campaignId, publisherId: null, timeZone: 'UTC' },
+          ...{
+            sessionId: newUuid7(nowMs),
+            offerId: 1,
+            campaignId: total.campaignId,
+            publisherId: null,
+            timeZone: 'UTC',
+          },
           ...{ periods, impressions: 1, micros: 10 + index, paidBy: 'impression', chance: 1, slice },
         })),
       ),
@@ -100,7 +106,10 @@ test('batches that commit at the same time subtract each of their grants from a 
     expect(rows).toEqual([{ impressions: ['988', '976'], micros: ['99880', '99736'] }]);
 
     // A batch that also takes from a slice that has been returned subtracts nothing.
-    await returnSlices(pool, slices.slice(1).filter((slice) => slice !== null));
+    await returnSlices(
+      pool,
+      slices.slice(1).filter((slice) => slice !== null),
+    );
     expect(await transaction(pool, (executor) => spendSlices(executor, batches[5] as Reservation[]))).toBe(false);
     const { rows: after } = await pool.query('select impressions, micros from cap_leases');
     expect(after).toEqual([{ impressions: ['988', null], micros: ['99880', null] }]);
@@ -329,7 +338,9 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     end: async () => {
       await processes[0]?.slices.close();
       await expireSlices();
-      expect((await pool.query('select 1 from cap_leases where $1 = any(campaign_ids)', [campaignId])).rows).toEqual([]);
+      expect((await pool.query('select 1 from cap_leases where $1 = any(campaign_ids)', [campaignId])).rows).toEqual(
+        [],
+      );
       await check();
     },
   };

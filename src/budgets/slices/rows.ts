@@ -169,8 +169,7 @@ async function insertLeases(executor: Executor, slices: readonly (SliceRow | nul
 export const returnSlices = (pool: pg.Pool, returning: readonly SliceRef[]): Promise<CampaignUsage[]> =>
   transaction(pool, async (executor) => {
     const slotsByLease = new Map<string, Set<number>>();
-    for (const { lease, slot } of returning)
-      getOrInsert(slotsByLease, lease.id, () => new Set<number>()).add(slot);
+    for (const { lease, slot } of returning) getOrInsert(slotsByLease, lease.id, () => new Set<number>()).add(slot);
     const { rows } = await executor.query<StoredLease>({
       name: 'lock_leases',
       text: 'select * from cap_leases where id = any($1::uuid[]) order by id for update',

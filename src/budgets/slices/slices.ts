@@ -75,8 +75,8 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
 
   async function leaseBatch(batch: readonly Holding[]): Promise<void> {
     const nowMs = now();
-    const wantedSlices = batch.map((holding) => wantedSlice(holding, nowMs));
-    const { slices, used } = await leaseSlices(pool, wantedSlices, nowMs);
+    const requests = batch.map((holding) => wantedSlice(holding, nowMs));
+    const { slices, used } = await leaseSlices(pool, requests, nowMs);
     usage.learn(used);
     for (const [index, holding] of batch.entries()) {
       const row = slices[index] ?? null;

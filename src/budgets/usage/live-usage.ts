@@ -64,8 +64,8 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
     knownNow: (activeCaps) => (isComplete(activeCaps) ? table : null),
     hasAmpleRoom: (total, nowMs) => {
       const periods = periodNames(total.timeZone, nowMs);
-      const known = rooms.get(total.key);
-      if (known?.total === total && known.periods === periods) return known.isAmple;
+      const room = rooms.get(total.key);
+      if (room?.total === total && room.periods === periods) return room.isAmple;
       const isAmple = hasAmpleRoom(table, total, nowMs);
       rooms.set(total.key, { total, periods, isAmple });
       return isAmple;
