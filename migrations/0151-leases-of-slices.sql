@@ -1,5 +1,5 @@
--- Slices of campaign totals that a process leased together are stored in one row, so that a batch of fetches changes one
--- row instead of one per campaign. The slices of earlier releases stay in cap_slices until they are returned.
+-- Slices of campaign totals that a process leased together are stored in one row, so that a batch of fetches changes
+-- one row instead of one per campaign. The slices of earlier releases stay in cap_slices until they are returned.
 
 create table cap_leases (
   id uuid primary key,

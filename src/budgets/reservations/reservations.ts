@@ -5,8 +5,13 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { dayOfUuid7, firstUuid7After, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { ActiveCaps, LimitedTotal } from '../caps.ts';
-import type { SliceRef } from '../slices/rows.ts';
 import { allocationDeltas, periodNames, type UsageDelta } from '../usage/usage.ts';
+
+/** Slices that a process leases together and that have the same periods. */
+export type Lease = { id: string; size: number };
+
+/** Leased slice. `slot` is its index in the lease. */
+export type SliceRef = { lease: Lease; slot: number };
 
 /**
  * Part of a campaign total that is reserved for a served offer until its paying event occurs. The reserved part

@@ -1,9 +1,9 @@
 import type { CapMetric } from '../../catalog/rules.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { type ActiveCaps, type LimitedTotal, totalsKey } from '../caps.ts';
-import type { Reservation } from '../reservations/reservations.ts';
+import type { Reservation, SliceRef } from '../reservations/reservations.ts';
 import { type Amounts, periodNames, type UsageReader } from '../usage/usage.ts';
-import type { SliceAmounts, SliceRef, SliceRow, WantedSlice } from './rows.ts';
+import type { SliceAmounts, SliceRow, WantedSlice } from './rows.ts';
 
 /**
  * Minimum impressions per second of a campaign total for leasing a slice. At lower rates, each reservation updates the

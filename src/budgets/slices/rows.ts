@@ -4,7 +4,7 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { LimitedTotal } from '../caps.ts';
-import type { Reservation } from '../reservations/reservations.ts';
+import type { Lease, Reservation, SliceRef } from '../reservations/reservations.ts';
 import {
   addUsage,
   allocationDeltas,
@@ -43,12 +43,6 @@ const farShare = 0.001;
 /** Remaining amounts of a slice. An amount that has no cap may be overdrawn and become negative. */
 export type SliceAmounts = { impressions: number; micros: number };
 
-/** Slices that are leased together and have the same periods. */
-export type Lease = { id: string; size: number };
-
-/** Leased slice. `slot` is its index in the lease. */
-export type SliceRef = { lease: Lease; slot: number };
-
 type SliceOfTotal = SliceAmounts & {
   campaignId: number;
   /** Publisher at which the campaign total is counted, or null for the total across all publishers. */
@@ -59,8 +53,8 @@ type SliceOfTotal = SliceAmounts & {
 export type SliceRow = SliceRef & SliceOfTotal;
 
 /**
- * Slice to lease: at most `requestedAmounts`, or `nearLimit` if that is a large part of what a limit leaves. The request
- * is refused if a limit leaves less than `least`.
+ * Slice to lease: at most `requestedAmounts`, or `nearLimit` if that is a large part of what a limit leaves. The
+ * request is refused if a limit leaves less than `least`.
  */
 export type WantedSlice = {
   total: LimitedTotal;
@@ -274,7 +268,8 @@ export const spendSql = (first: number): string => `
 taken as (
   select id, ($${first + 3}::bigint[])[first_slot:last_slot] as impressions,
     ($${first + 4}::bigint[])[first_slot:last_slot] as micros
-  from unnest($${first}::uuid[], $${first + 1}::integer[], $${first + 2}::integer[]) as lease (id, first_slot, last_slot)
+  from unnest($${first}::uuid[], $${first + 1}::integer[], $${first + 2}::integer[])
+    as lease (id, first_slot, last_slot)
 ), held as (
   select lease.id, not exists (
     select from unnest(lease.impressions, taken.impressions) as slice (remaining, amount)
