@@ -59,8 +59,12 @@ export function reachedTotalCap(
   { rules, payout }: { rules: { totalCaps: readonly CompiledTotalCap[] }; payout: Payout },
   totals: Totals,
 ): ReachedTotalCap | null {
+  let key: string | null = null;
+  let use: CapUsage | undefined;
   for (const cap of rules.totalCaps) {
-    const use = totals.get(cap.key);
+    // The caps of a total come one after another.
+    if (cap.key !== key) use = totals.get(cap.key);
+    key = cap.key;
     const used = usedOf(cap, use);
     const next = cap.cap.metric === 'budget' ? maxCostMicros(payout) : 1;
     if (used + next <= cap.limit) continue;

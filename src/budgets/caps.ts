@@ -1,14 +1,15 @@
 import { isOwnKind, type OwnKind, rulesOf } from '../catalog/event-kinds.ts';
 import { maxCostMicros, payoutOf } from '../catalog/provisioning.ts';
-import type {
-  CampaignRules,
-  CapEvent,
-  CapMetric,
-  CapPeriod,
-  FrequencyCap,
-  Goal,
-  GoalMetric,
-  TotalCap,
+import {
+  type CampaignRules,
+  type CapEvent,
+  type CapMetric,
+  type CapPeriod,
+  type FrequencyCap,
+  type Goal,
+  type GoalMetric,
+  pacingOf,
+  type TotalCap,
 } from '../catalog/rules.ts';
 import type { Campaign, Payout, Provision, Publisher, Snapshot } from '../catalog/types.ts';
 
@@ -65,7 +66,10 @@ export type CapUsage = { [Metric in CapMetric]?: PeriodUse } & {
 export const isHeld = (metric: CapMetric): metric is 'impressions' | 'budget' =>
   metric === 'impressions' || metric === 'budget';
 
-/** Cap usage by `totalsKey`. A missing entry means no usage. */
+/**
+ * Cap usage by `totalsKey`. A missing entry means that there is no usage, or that it does not affect the decision,
+ * because there is room for another event under each cap and the campaign has neither pacing nor a goal.
+ */
 export type Totals = ReadonlyMap<string, CapUsage>;
 
 export const noTotals: Totals = new Map();
@@ -100,6 +104,10 @@ export type LimitedTotal = {
    * the lowest price.
    */
   nextCostMicros: number;
+  /** Highest price of the next event among the publishers that may show the campaign, in millionths. */
+  highestCostMicros: number;
+  /** Whether pacing plans are compared with the usage of this total. */
+  isPaced: boolean;
   /** Caps of the campaign total. Empty if its usage is counted only for a goal. */
   caps: readonly TotalCap[];
   goal: GoalTotal | null;
@@ -308,11 +316,22 @@ function totalOf(
   goal: GoalTotal | null,
 ): LimitedTotal[] {
   if (caps.length === 0 && goal === null) return [];
-  const { id: campaignId, overspendPercent } = campaign;
-  const nextCostMicros = cheapestCostOf(campaign, publisherId);
-  const timeZone = owner?.timeZone ?? 'UTC';
-  const key = totalsKey(campaignId, publisherId);
-  return [{ key, campaignId, publisherId, timeZone, overspendPercent, nextCostMicros, caps, goal }];
+  const { id: campaignId, overspendPercent, rules } = campaign;
+  const costs = costsOf(campaign, publisherId);
+  return [
+    {
+      key: totalsKey(campaignId, publisherId),
+      campaignId,
+      publisherId,
+      timeZone: owner?.timeZone ?? 'UTC',
+      overspendPercent,
+      nextCostMicros: Math.min(...costs),
+      highestCostMicros: Math.max(...costs),
+      isPaced: pacingOf(rules) !== 'asap',
+      caps,
+      goal,
+    },
+  ];
 }
 
 /** Amount by which the next event increases the usage of a cap. Budget amounts are in millionths. */
@@ -320,14 +339,14 @@ export const nextCostOf = (metric: CapMetric, { nextCostMicros }: LimitedTotal):
   metric === 'budget' ? nextCostMicros : 1;
 
 /**
- * Price of the next event at a publisher, in millionths. If `publisherId` is null, this is the lowest price among the
- * publishers that may show the campaign.
+ * Price of the next event at a publisher, in millionths. If `publisherId` is null, the result contains the prices at
+ * all publishers that may show the campaign.
  */
-function cheapestCostOf(campaign: Limited, publisherId: number | null): number {
+function costsOf(campaign: Limited, publisherId: number | null): number[] {
   const active = [...campaign.provisions.values()].filter((provision) => provision.active);
   const publisherIds = publisherId === null ? active.map((provision) => provision.publisherId) : [publisherId];
   const payouts = publisherIds.length === 0 ? [campaign.payout] : publisherIds.map((id) => payoutOf(campaign, id));
-  return Math.min(...payouts.map(maxCostMicros));
+  return payouts.map(maxCostMicros);
 }
 
 function addTo(events: Map<number, Set<CapEvent>>, id: number, event: CapEvent): void {

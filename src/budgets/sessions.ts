@@ -1,19 +1,10 @@
-import {
-  bigints,
-  booleans,
-  byteas,
-  dates,
-  integers,
-  smallints,
-  texts,
-  timestamps,
-  uuids,
-} from '../platform/db/binary-array.ts';
+import { bigints, booleans, byteas, dates, integers, texts, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import type { OptOuts } from './caps.ts';
 import type { OpenHistory } from './history/history.ts';
-import { type Reservation, reservedBySession } from './reservations/reservations.ts';
+import { type Reservation, writeReserved } from './reservations/reservations.ts';
+import { allHeldSql, spendSql, spentLeases, spentValues } from './slices/rows.ts';
 
 /*
  * Statements that store sessions. They are here because most of them check or change histories, slices and reservations
@@ -158,37 +149,24 @@ with ${optedOutSql}, written as (
 )
 select user_key, opt_outs from opted_out`;
 
-/** SQL condition that all leased slices in $25 still exist. */
-const allHeldSql = '(select count(*) from held) = cardinality($25::uuid[])';
+/** SQL condition that all slices that granted the reservations still exist. */
+const areHeldSql = allHeldSql(25);
 
 /*
  * Like `insertUnlessOptedOutSql`, but also inserts the reservations granted from leased slices. If one of the slices no
- * longer exists, nothing is written. The slice rows are locked in ID order, which avoids deadlocks. If a session is not
- * inserted, its reservations are not subtracted from the slices.
+ * longer exists, nothing is written. Reservations of users with opt-outs are inserted without their sessions, and
+ * released like those of sessions without events. The amounts can therefore be added up before, for all sessions.
  */
 const insertReservedSql = `
-with ${optedOutSql}, held as (
-  select id from cap_slices where id = any($25::uuid[]) order by id for update
-), kept as (
-  select session_id, reserved
-  from unnest($2::uuid[], $7::uuid[], $26::text[]) as session (session_id, user_key, reserved)
-  where ${allHeldSql} and not exists (select from opted_out where opted_out.user_key = session.user_key)
-), reserved as (
-  insert into cap_reservations (session_id, reserved) select session_id, reserved from kept where reserved is not null
-), spent as (
-  update cap_slices slice set impressions = slice.impressions - sum.impressions, micros = slice.micros - sum.micros
-  from (
-    select slice_id, sum(impressions)::bigint as impressions, sum(micros)::bigint as micros
-    from unnest($27::uuid[], $28::uuid[], $29::smallint[], $30::bigint[])
-      as granted (session_id, slice_id, impressions, micros)
-    join kept using (session_id) group by slice_id
-  ) sum
-  where slice.id = sum.slice_id
+with ${optedOutSql}, ${spendSql(25)}, reserved as (
+  insert into cap_reservations (session_id, reserved)
+  select session_id, reserved from unnest($2::uuid[], $30::text[]) as session (session_id, reserved)
+  where reserved is not null and ${areHeldSql}
 ), written as (
   ${insertSql}
-  where ${allHeldSql} and not exists (select from opted_out where opted_out.user_key = given.user_key)
+  where ${areHeldSql} and not exists (select from opted_out where opted_out.user_key = given.user_key)
 )
-select user_key, opt_outs, ${allHeldSql} as written from (select) as one left join opted_out on true`;
+select user_key, opt_outs, ${areHeldSql} as written from (select) as one left join opted_out on true`;
 
 type OptOutRow = { user_key: string; opt_outs: OptOuts };
 type NoOptOutRow = { user_key: null; opt_outs: null };
@@ -200,18 +178,20 @@ const optOutsOf = (rows: readonly (OptOutRow | NoOptOutRow)[]): ReadonlyMap<stri
   new Map(rows.flatMap((row) => (row.user_key === null ? [] : [[row.user_key, row.opt_outs]])));
 
 /**
- * Inserts the sessions of users without opt-outs, with their reservations from leased slices.
+ * Inserts the sessions of users without opt-outs, and the reservations of all sessions from leased slices.
+ * @param reservations reservations of each session
  * @returns the opt-outs of all other users, whose sessions are not inserted; if another process has returned one of the
  * slices, nothing is inserted and `written` is false
  */
 export async function insertUnlessOptedOut(
   executor: Executor,
   sessions: readonly SessionRow[],
-  reservations: readonly Reservation[],
+  reservations: readonly (readonly Reservation[])[],
 ): Promise<{ written: boolean; optOuts: ReadonlyMap<string, OptOuts> }> {
   const userKeys = sessions.flatMap(({ userKey }) => userKey ?? []);
   const values = [...sessionValues(sessions), uuids(userKeys, (key) => key)];
-  if (reservations.length === 0) {
+  const spent = spentLeases(reservations.flat());
+  if (spent.length === 0) {
     const { rows } = await executor.query<OptOutRow>({
       name: 'insert_unless_opted_out',
       text: insertUnlessOptedOutSql,
@@ -219,20 +199,11 @@ export async function insertUnlessOptedOut(
     });
     return { written: true, optOuts: rows.length === 0 ? noOptOuts : optOutsOf(rows) };
   }
-  const reserved = reservedBySession(reservations);
-  const sliceIds = [...new Set(reservations.flatMap(({ sliceId }) => sliceId ?? []))];
+  const reserved = texts(reservations, (ofSession) => (ofSession.length === 0 ? null : writeReserved(ofSession)));
   const { rows } = await executor.query<{ written: boolean } & (OptOutRow | NoOptOutRow)>({
     name: 'insert_reserved',
     text: insertReservedSql,
-    values: [
-      ...values,
-      uuids(sliceIds, (id) => id),
-      texts(sessions, ({ id }) => reserved.get(id) ?? null),
-      uuids(reservations, ({ sessionId }) => sessionId),
-      uuids(reservations, ({ sliceId }) => sliceId),
-      smallints(reservations, ({ impressions }) => impressions),
-      bigints(reservations, ({ micros }) => micros),
-    ],
+    values: [...values, ...spentValues(spent), reserved],
   });
   return { written: rows[0]?.written === true, optOuts: optOutsOf(rows) };
 }

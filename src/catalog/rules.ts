@@ -242,6 +242,11 @@ export type CapEvent = FrequencyCap['event'];
 export type CapPeriod = TotalCap['per'];
 export type CapMetric = TotalCap['metric'];
 export type Pacing = (typeof pacings)[number];
+
+/** Returns the pacing of a campaign. Without one, and with the value of earlier releases, it is not paced. */
+export const pacingOf = ({ pacing }: CampaignRules): Pacing =>
+  pacing === undefined || pacing === 'as_fast' ? 'asap' : pacing;
+
 type SequenceRuleBody = Static<typeof sequenceRule>;
 export type SequenceMatch = Static<typeof sequenceMatch>;
 

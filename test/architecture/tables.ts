@@ -76,7 +76,7 @@ export const tables: Record<string, Ownership> = {
     readers: { catalog: 'the snapshot holds them, so that no request queries them' },
   },
   ...owned('learning', ['learning_progress', 'model_versions', 'ranking_progress', 'ranking_versions']),
-  ...owned('budgets', ['cap_reservations', 'cap_slices']),
+  ...owned('budgets', ['cap_leases', 'cap_reservations', 'cap_slices']),
   campaign_usage: { owner: 'budgets', readers: { 'catalog-admin': bookedMoney } },
   user_history: { owner: 'budgets', readers: { offers: 'the sessions of a user are found by its keys' } },
   ...owned('event-log', ['event_log_positions', 'event_log_rejects']),

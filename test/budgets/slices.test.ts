@@ -5,7 +5,13 @@ import { countEvents } from '../../src/budgets/count.ts';
 import type { Budgets } from '../../src/budgets/module.ts';
 import { releaseDueReservations } from '../../src/budgets/reservations/release.ts';
 import { insertReservations, type Reservation } from '../../src/budgets/reservations/reservations.ts';
-import { loadTrueUsage, releaseExpiredSlices, spendSlices } from '../../src/budgets/slices/rows.ts';
+import {
+  leaseSlices,
+  loadTrueUsage,
+  releaseExpiredSlices,
+  returnSlices,
+  spendSlices,
+} from '../../src/budgets/slices/rows.ts';
 import { createSlices, type Slices } from '../../src/budgets/slices/slices.ts';
 import { createLiveUsage, type LiveUsage } from '../../src/budgets/usage/live-usage.ts';
 import { addUsage, allocationDeltas, periodNames } from '../../src/budgets/usage/usage.ts';
@@ -47,6 +53,73 @@ describe('slices of totals under random operations and crashes', () => {
   });
 });
 
+test('slices of the previous release are not counted as usage, and are returned when their leases end', async () => {
+  const { pool, close } = await clonePool(2);
+  try {
+    const [campaignId, periods] = [1_000_100, periodNames('UTC', Date.now())];
+    const slice = { campaignId, publisherId: null, periods, impressions: 40, micros: 4000 };
+    await addUsage(pool, allocationDeltas({ ...slice, impressions: 100, micros: 9000 }, 1));
+    await pool.query(
+      `insert into cap_slices (id, campaign_id, publisher_id, periods, impressions, micros, expires_at)
+      values ($1, $2, 0, $3, 40, 4000, now() + interval '1 hour')`,
+      [newUuid7(Date.now()), campaignId, periods],
+    );
+    const used = async () =>
+      (await loadTrueUsage(pool, periods, [campaignId])).map(({ impressions, micros }) => ({ impressions, micros }));
+    await releaseExpiredSlices(pool);
+    expect(await used()).toEqual(Array(4).fill({ impressions: 60, micros: 5000 }));
+    await pool.query("update cap_slices set expires_at = now() - interval '1 s'");
+    await releaseExpiredSlices(pool);
+    expect(await used()).toEqual(Array(4).fill({ impressions: 60, micros: 5000 }));
+    expect((await pool.query('select from cap_slices')).rowCount).toBe(0);
+  } finally {
+    await close();
+  }
+});
+
+test('batches that commit at the same time subtract each of their grants from a lease', async () => {
+  const { pool, close } = await clonePool(8);
+  try {
+    const snapshot = snapshotWith(1_000_200, { hour: 100_000, day: 100_000 });
+    const total = activeCapsOf(snapshot).total('1000200') as LimitedTotal;
+    const nowMs = Date.now();
+    const periods = periodNames('UTC', nowMs);
+    const amounts = { impressions: 1000, micros: 100_000 };
+    const request = { total, periods, requestedAmounts: amounts, nearLimit: amounts, least: amounts };
+    const { slices } = await leaseSlices(pool, [request, request], nowMs);
+    const batches = Array.from({ length: 24 }, (_, batch) =>
+      slices.flatMap((slice, index): Reservation[] =>
+        Array.from({ length: batch % (index + 2) }, () => ({
+          ...{
+            sessionId: newUuid7(nowMs),
+            offerId: 1,
+            campaignId: total.campaignId,
+            publisherId: null,
+            timeZone: 'UTC',
+          },
+          ...{ periods, impressions: 1, micros: 10 + index, paidBy: 'impression', chance: 1, slice },
+        })),
+      ),
+    );
+    await Promise.all(batches.map((batch) => transaction(pool, (executor) => spendSlices(executor, batch))));
+    const { rows } = await pool.query('select impressions, micros from cap_leases');
+    expect(rows).toEqual([{ impressions: ['988', '976'], micros: ['99880', '99736'] }]);
+
+    // A batch that also takes from a slice that has been returned subtracts nothing.
+    await returnSlices(
+      pool,
+      slices.slice(1).filter((slice) => slice !== null),
+    );
+    expect(await transaction(pool, (executor) => spendSlices(executor, batches[5] as Reservation[]))).toBe(false);
+    const { rows: after } = await pool.query('select impressions, micros from cap_leases');
+    expect(after).toEqual([{ impressions: ['988', null], micros: ['99880', null] }]);
+    const [used] = await loadTrueUsage(pool, periods, [total.campaignId]);
+    expect(used).toMatchObject({ impressions: 12 + 24, micros: 120 + 264 });
+  } finally {
+    await close();
+  }
+});
+
 describe('two processes with many fetches', () => {
   let nowMs = Date.now();
   let twins: Awaited<ReturnType<typeof createTwins>>;
@@ -82,7 +155,7 @@ describe('two processes with many fetches', () => {
     let hadSlices = false;
     for (let round = 0; round < 12; round += 1) {
       impressions += await showing(32);
-      hadSlices ||= (await twins.first.pool.query('select from cap_slices')).rowCount !== 0;
+      hadSlices ||= (await twins.first.pool.query('select from cap_leases')).rowCount !== 0;
       expect(impressions).toBeLessThanOrEqual(limit);
     }
     expect(hadSlices).toBe(true);
@@ -155,10 +228,10 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
       micros: 700,
       paidBy: 'impression' as const,
       chance: 1,
-      sliceId: null,
+      slice: null,
     };
-    const sliceId = process.slices.grant(total(), reservation);
-    if (sliceId !== null) return void process.batch.push({ ...reservation, sliceId });
+    const slice = process.slices.grant(total(), reservation);
+    if (slice !== null) return void process.batch.push({ ...reservation, slice });
     if (!mayRowByRow) return;
     const isCommitted = await transaction(pool, async (executor) => {
       const used = await addUsage(executor, allocationDeltas(reservation, 1));
@@ -218,7 +291,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     await releaseDueReservations(pool, nowMs, () => ({ click: 1, conversion: 1 }));
   };
   const expireSlices = async (): Promise<void> => {
-    await pool.query("update cap_slices set expires_at = now() - interval '1 s'");
+    await pool.query("update cap_leases set expires_at = now() - interval '1 s'");
     await releaseExpiredSlices(pool);
   };
 
@@ -265,7 +338,9 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     end: async () => {
       await processes[0]?.slices.close();
       await expireSlices();
-      expect((await pool.query('select 1 from cap_slices where campaign_id = $1', [campaignId])).rows).toEqual([]);
+      expect((await pool.query('select 1 from cap_leases where $1 = any(campaign_ids)', [campaignId])).rows).toEqual(
+        [],
+      );
       await check();
     },
   };

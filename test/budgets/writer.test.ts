@@ -73,6 +73,7 @@ test('a batch decided with two catalogues enforces a cap that only the newer one
   const usage: LiveUsage = {
     load: async () => createUsageTable(),
     knownNow: () => null,
+    hasAmpleRoom: () => false,
     learn: () => {},
     refresh: async () => {},
   };

@@ -107,7 +107,7 @@ async function killAll(stage: Stage, databaseUrl: string, kills: number, draw: (
       await stage.servers[at]?.kill();
       verdict.kills += 1;
     }
-    if ((await stage.pool.query('select from cap_slices')).rowCount !== 0) verdict.leftSlices += 1;
+    if ((await stage.pool.query('select from cap_leases')).rowCount !== 0) verdict.leftSlices += 1;
     await check();
     for (const [at, server] of stage.servers.entries())
       if (server.child.signalCode !== null) stage.servers[at] = await start(databaseUrl, server.port);
@@ -138,14 +138,16 @@ async function countShown({ pool, campaignId }: Stage): Promise<{ shown: number;
   const { rows } = await pool.query<{ shown: number; used: number }>(
     `select (select count(*)::int from sessions where campaign_ids @> array[$1::integer]) as shown,
       coalesce((select impressions from campaign_usage where campaign_id = $1 and period = 'lifetime'), 0)::int
-        - coalesce((select sum(impressions) from cap_slices where campaign_id = $1), 0)::int as used`,
+        - coalesce((select sum(slice.impressions)
+          from cap_leases, unnest(campaign_ids, impressions) as slice (campaign_id, impressions)
+          where slice.campaign_id = $1), 0)::int as used`,
     [campaignId],
   );
   return rows[0] as { shown: number; used: number };
 }
 
 async function endLeases(pool: pg.Pool): Promise<void> {
-  await pool.query("update cap_slices set expires_at = now() - interval '1 s'");
+  await pool.query("update cap_leases set expires_at = now() - interval '1 s'");
   await releaseExpiredSlices(pool);
 }
 

@@ -41,7 +41,7 @@ async function check({ urls }: Pick<Running, 'urls'>, pool: pg.Pool, hook: Hook)
   const client = createClient(urls);
   const catalogue = await createCatalogue(client, hook.url);
   const journey = createJourney(client, catalogue);
-  const slices = async () => (await pool.query<{ id: string }>('select id from cap_slices')).rows.map(({ id }) => id);
+  const slices = async () => (await pool.query<{ id: string }>('select id from cap_leases')).rows.map(({ id }) => id);
 
   const leased = await journey.lease(urls.length, slices);
   const total = await journey.exhaust.total();

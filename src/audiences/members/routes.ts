@@ -5,6 +5,7 @@ import type { Work } from '../../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { errorAnswers, exactNumber } from '../../platform/http/schemas.ts';
+import { runInSlices } from '../../platform/lib/slices.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import { problem } from '../../platform/problem.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
@@ -87,7 +88,7 @@ export async function memberRoutes(app: App, { http, userKeys }: Members): Promi
     const { key } = request.params;
     const data = await management.write(actor, publisherId, async (work) => {
       const id = await listId(work, key, 'for key share');
-      const users = readUsers(request.body, userKeys, publisherId);
+      const users = await runInSlices(readUsers(request.body, userKeys, publisherId));
       const expiresAt = readEnd(request.body.expires_at, work.nowMs);
       const earlier = users.flatMap((keys) => keys.slice(1));
       const moved = earlier.length === 0 ? 0 : await removeMembers(work.executor, id, earlier);
@@ -115,7 +116,7 @@ export async function memberRoutes(app: App, { http, userKeys }: Members): Promi
     const { key } = request.params;
     const data = await management.write(actor, publisherId, async (work) => {
       const id = await listId(work, key, 'for key share');
-      const users = readUsers(request.body, userKeys, publisherId);
+      const users = await runInSlices(readUsers(request.body, userKeys, publisherId));
       const removed = await removeMembers(work.executor, id, users.flat());
       return { key, removed, size: await sizeOf(work, id) };
     });
@@ -128,36 +129,40 @@ const presentOf = (keys: readonly string[]): string => keys[0] as string;
 /** Maximum number of reported errors. */
 const maxDetails = 20;
 
+/** Number of users to hash before yielding to the event loop. */
+const sliceSize = 500;
+
 /**
  * Returns the keys of each user in a body. Each user's current key comes first.
  * @throws AppError invalid_request; pub_user_id_is_pii if every error concerns a PII ID
  */
-function readUsers(
+function* readUsers(
   { ids = [], sha256_emails: hashes = [] }: Static<typeof removeBody>,
   userKeys: UserKeys,
   publisherId: number,
-): string[][] {
+): Generator<void, string[][]> {
   const details: ErrorDetail[] = [];
+  const users: string[][] = [];
   let isPii = true;
-  const ofIds = ids.map((value, index) => {
+  for (const [index, value] of ids.entries()) {
     const { id, refusal } = refusalOfId(value);
     if (refusal !== null) details.push({ path: `/ids/${index}`, message: refusal.message });
     if (refusal?.code === 'invalid_request') isPii = false;
-    return userKeys.allOf(publisherId, id);
-  });
-  const ofHashes = hashes.map((value, index) => {
+    if (users.push(userKeys.allOf(publisherId, id)) % sliceSize === 0) yield;
+  }
+  for (const [index, value] of hashes.entries()) {
     const hash = emailHashOf(String(value));
     if (hash === null) details.push({ path: `/sha256_emails/${index}`, message: problem('hexDigits') });
     if (hash === null) isPii = false;
-    return emailKeys(userKeys, publisherId, hash ?? '');
-  });
+    if (users.push(emailKeys(userKeys, publisherId, hash ?? '')) % sliceSize === 0) yield;
+  }
   if (ids.length + hashes.length === 0) {
     details.push({ path: '/', message: problem('idsOrHashes') });
     isPii = false;
   }
   if (details.length > 0)
     throw new AppError(isPii ? 'pub_user_id_is_pii' : 'invalid_request', { details: details.slice(0, maxDetails) });
-  return [...ofIds, ...ofHashes];
+  return users;
 }
 
 function readEnd(text: string | null | undefined, nowMs: number): Date | null {

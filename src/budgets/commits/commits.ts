@@ -20,13 +20,12 @@ export function createFetchCommits(deps: CommitDeps): FetchCommits {
       const activeCaps = activeCapsOf(fetch.snapshot);
       const storedUsage = usage.knownNow(activeCaps);
       if (storedUsage === null) return null;
-      const totals = totalsAt(slices.without(storedUsage), activeCaps.total, nowMs);
+      const totals = totalsAt(slices.without(storedUsage), activeCaps.total, nowMs, (total) =>
+        usage.hasAmpleRoom(total, nowMs),
+      );
       const decision = decide(fetch, { history: noHistory, totals }, nowMs);
-      const reservations = reservationsOf(activeCaps, decision).map(({ total, reservation }) => {
-        reservation.sliceId = slices.grant(total, reservation);
-        return reservation;
-      });
-      if (reservations.some(({ sliceId }) => sliceId === null)) {
+      const reservations = reservationsOf(activeCaps, decision, slices.grant);
+      if (reservations.some(({ slice }) => slice === null)) {
         slices.revoke(reservations);
         return null;
       }
@@ -56,10 +55,10 @@ export function createFetchCommits(deps: CommitDeps): FetchCommits {
         const changed = await insertUnlessChanged(pool, sessions, reserving, first.decision.session.createdAtMs);
         return changed.size === 0 ? null : { has: (fetch) => changed.has(keyOf(fetch)), optOutsOf: () => null };
       }
-      const reservations = drafts.flatMap((draft) => draft.reservations);
+      const reservations = drafts.map((draft) => draft.reservations);
       const { written, optOuts } = await insertUnlessOptedOut(pool, sessions, reservations);
       if (!written) {
-        slices.drop(reservations.map(({ campaignId, publisherId }) => totalsKey(campaignId, publisherId)));
+        slices.drop(reservations.flat().map(({ campaignId, publisherId }) => totalsKey(campaignId, publisherId)));
         return everything;
       }
       if (optOuts.size === 0) return null;

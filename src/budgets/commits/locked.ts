@@ -116,7 +116,7 @@ async function tryCommit<Fetch extends LimitedFetch, Decision extends LimitedDec
       reserveTotals(decision, { activeCaps, slices, ledger });
       return decision;
     });
-    const granted = ledger.reservations.filter(({ sliceId }) => sliceId !== null);
+    const granted = ledger.reservations.filter(({ slice }) => slice !== null);
     if (!(await spendSlices(executor, granted))) throw new CapOverrun(new Set(granted.map(totalOf)), []);
     const used = await addUsage(executor, ledger.deltas);
     // Exhausted totals do not count as overruns. A decision based on an older catalogue, which lacks the cap, may still
@@ -191,10 +191,9 @@ function reserveTotals(
   decision: LimitedDecision,
   { activeCaps, slices, ledger }: { activeCaps: ActiveCaps; slices: SliceGrants; ledger: Ledger },
 ): void {
-  for (const { total, reservation } of reservationsOf(activeCaps, decision)) {
-    reservation.sliceId = slices.grant(total, reservation);
+  for (const reservation of reservationsOf(activeCaps, decision, slices.grant)) {
     ledger.reservations.push(reservation);
-    if (reservation.sliceId !== null) continue;
+    if (reservation.slice !== null) continue;
     for (const delta of allocationDeltas(reservation, 1)) {
       ledger.deltas.push(delta);
       ledger.table.add(delta);

@@ -7,6 +7,12 @@ import { dayOfUuid7, firstUuid7After, timeOfUuid7 } from '../../platform/lib/uui
 import type { ActiveCaps, LimitedTotal } from '../caps.ts';
 import { allocationDeltas, periodNames, type UsageDelta } from '../usage/usage.ts';
 
+/** Slices that a process leases together and that have the same periods. */
+export type Lease = { id: string; size: number };
+
+/** Leased slice. `slot` is its index in the lease. */
+export type SliceRef = { lease: Lease; slot: number };
+
 /**
  * Part of a campaign total that is reserved for a served offer until its paying event occurs. The reserved part
  * decreases with the session's age (`release.ts`).
@@ -33,7 +39,7 @@ export type Reservation = {
    * Leased slice that granted the reservation. Null if the reservation was added to the campaign's usage instead. Not
    * stored.
    */
-  sliceId: string | null;
+  slice: SliceRef | null;
 };
 
 /** Session with the offers shown in it. */
@@ -42,32 +48,39 @@ type ShowingSession = {
   decided: readonly { offer: Offer; reserveMicros: number; reserveChance: number }[];
 };
 
-/** Returns the campaign total reservations that a session's offers need. They are not granted yet. */
-export const reservationsOf = (
+/**
+ * Returns the campaign total reservations that a session's offers need.
+ * @param grant returns the leased slice that grants a reservation, or null
+ */
+export function reservationsOf(
   activeCaps: ActiveCaps,
   { session: { id: sessionId, publisherId, createdAtMs }, decided }: ShowingSession,
-): { total: LimitedTotal; reservation: Reservation }[] =>
-  decided.flatMap(({ offer, reserveMicros, reserveChance }) =>
-    activeCaps
-      .totalsOf(offer.campaign, publisherId)
-      .filter(({ caps }) => caps.length > 0) // nothing is reserved for a goal alone
-      .map((total) => ({
-        total,
-        reservation: {
-          sessionId,
-          offerId: offer.id,
-          campaignId: offer.campaign.id,
-          publisherId: total.publisherId,
-          timeZone: total.timeZone,
-          periods: periodNames(total.timeZone, createdAtMs),
-          impressions: 1,
-          micros: Math.ceil(reserveMicros),
-          paidBy: payingEventOf(offer.campaign.payout.kind),
-          chance: reserveChance,
-          sliceId: null,
-        },
-      })),
-  );
+  grant: (total: LimitedTotal, reservation: Reservation) => SliceRef | null,
+): Reservation[] {
+  const reservations: Reservation[] = [];
+  for (const { offer, reserveMicros, reserveChance } of decided) {
+    const { campaign } = offer;
+    for (const total of activeCaps.totalsOf(campaign, publisherId)) {
+      if (total.caps.length === 0) continue; // nothing is reserved for a goal alone
+      const reservation: Reservation = {
+        sessionId,
+        offerId: offer.id,
+        campaignId: campaign.id,
+        publisherId: total.publisherId,
+        timeZone: total.timeZone,
+        periods: periodNames(total.timeZone, createdAtMs),
+        impressions: 1,
+        micros: Math.ceil(reserveMicros),
+        paidBy: payingEventOf(campaign.payout.kind),
+        chance: reserveChance,
+        slice: null,
+      };
+      reservation.slice = grant(total, reservation);
+      reservations.push(reservation);
+    }
+  }
+  return reservations;
+}
 
 /*
  * A session has one row with all its reservations. With one row per offer, a fetch that showed five capped offers took
@@ -90,7 +103,7 @@ const unknownChance = 0.1;
 type ReservationRow = { session_id: string; reserved: string };
 
 /** Serialises the reservations of a session for its row. */
-function writeReserved(reservations: readonly Reservation[]): string {
+export function writeReserved(reservations: readonly Reservation[]): string {
   const byZone = new Map<string, Stored[number][1]>();
   for (const { timeZone, offerId, campaignId, publisherId, impressions, micros, paidBy, chance } of reservations) {
     const paidById = payingEvents.indexOf(paidBy);
@@ -120,18 +133,11 @@ function readReserved({ session_id: sessionId, reserved }: ReservationRow): Rese
       periods,
       impressions,
       micros,
-      sliceId: null,
+      slice: null,
       paidBy: payingEvents[paidById] ?? 'click', // rows of the previous release
       chance: parts === undefined ? unknownChance : parts / chanceParts,
     }));
   });
-}
-
-/** Builds the rows of `cap_reservations`, by session. */
-export function reservedBySession(reservations: readonly Reservation[]): Map<string, string> {
-  const bySession = new Map<string, Reservation[]>();
-  for (const reservation of reservations) getOrInsert(bySession, reservation.sessionId, () => []).push(reservation);
-  return new Map([...bySession].map(([sessionId, reserved]) => [sessionId, writeReserved(reserved)]));
 }
 
 const insertSql = `
@@ -140,8 +146,10 @@ insert into cap_reservations (session_id, reserved) select unnest($1::uuid[]), u
 /** Inserts the reservations of sessions. */
 export async function insertReservations(executor: Executor, reservations: readonly Reservation[]): Promise<void> {
   if (reservations.length === 0) return;
-  const rows = [...reservedBySession(reservations)];
-  const values = [uuids(rows, ([sessionId]) => sessionId), texts(rows, ([, reserved]) => reserved)];
+  const bySession = new Map<string, Reservation[]>();
+  for (const reservation of reservations) getOrInsert(bySession, reservation.sessionId, () => []).push(reservation);
+  const rows = [...bySession];
+  const values = [uuids(rows, ([sessionId]) => sessionId), texts(rows, ([, reserved]) => writeReserved(reserved))];
   await executor.query({ name: 'insert_reservations', text: insertSql, values });
 }
 

@@ -1,7 +1,7 @@
 import type { CapMetric } from '../../catalog/rules.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { type ActiveCaps, type LimitedTotal, totalsKey } from '../caps.ts';
-import type { Reservation } from '../reservations/reservations.ts';
+import type { Reservation, SliceRef } from '../reservations/reservations.ts';
 import { type Amounts, periodNames, type UsageReader } from '../usage/usage.ts';
 import type { SliceAmounts, SliceRow, WantedSlice } from './rows.ts';
 
@@ -10,10 +10,17 @@ import type { SliceAmounts, SliceRow, WantedSlice } from './rows.ts';
  * campaign's usage row instead.
  */
 const minRatePerS = 16;
-/** Time for which a leased slice should last, in milliseconds. */
+/** Time for which a leased slice should last, in milliseconds: far from its limits, and near one of them. */
+const longSliceMs = 4000;
 const sliceMs = 1000;
 /** Minimum period over which the impression rate is estimated, in milliseconds. */
 const minSampleMs = 100;
+/**
+ * Share of a slice that is used when the next one should be leased, and the share from which it is leased together with
+ * those of other totals. A batch of fetches then takes from a few leases.
+ */
+const wantedFrom = 0.5;
+const joinsFrom = 0.3;
 /**
  * Factor by which the average budget amount is increased when sizing a slice, because amounts vary between impressions.
  */
@@ -44,9 +51,9 @@ export type Holding = {
 export type SliceGrants = {
   /**
    * Grants a reservation from the leased slice of its campaign total.
-   * @returns the slice ID, or null if the reservation must be added to the campaign's usage row instead
+   * @returns the slice, or null if the reservation must be added to the campaign's usage row instead
    */
-  grant: (total: LimitedTotal, request: WantedGrant) => string | null;
+  grant: (total: LimitedTotal, request: WantedGrant) => SliceRef | null;
   /** Revokes grants that are known not to be committed, now or later. */
   revoke: (granted: readonly Reservation[]) => void;
   /**
@@ -68,6 +75,8 @@ export type Holdings = SliceGrants & {
   /** Retires slices that are idle, too old, or whose cap has changed. */
   retireDue: (activeCaps: ActiveCaps) => void;
   retireAll: () => void;
+  /** Returns holdings for which leasing the next slice is worthwhile if other slices are leased anyway. */
+  joining: () => Holding[];
   /** Returns the slices retired since the last call. Batches in progress may still spend them. */
   drainRetired: () => Slice[];
 };
@@ -90,7 +99,7 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
     for (const slice of slicesOf(holding).toReversed()) if (isOut(slice)) retire(holding, slice);
   }
 
-  function grant(total: LimitedTotal, { periods, micros }: WantedGrant): string | null {
+  function grant(total: LimitedTotal, { periods, micros }: WantedGrant): SliceRef | null {
     const nowMs = now();
     const holding = getOrInsert(holdings, total.key, () => newHolding(total, nowMs));
     holding.demand.impressions += 1;
@@ -105,8 +114,8 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
         slice.impressions -= 1;
         slice.micros -= micros;
         slice.usedAtMs = nowMs;
-        if (isLow(slice, total)) onWanted(holding, nowMs);
-        return slice.id;
+        if (isUsed(slice, total, wantedFrom)) onWanted(holding, nowMs);
+        return slice;
       }
       retire(holding, slice);
     }
@@ -137,7 +146,7 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
       const nowMs = now();
       for (const [key, holding] of holdings) {
         const total = activeCaps.total(key);
-        const isChanged = JSON.stringify(total) !== JSON.stringify(holding.total);
+        const isChanged = total !== holding.total && JSON.stringify(total) !== JSON.stringify(holding.total);
         retireIf(holding, (slice) => isChanged || isDue(slice, nowMs));
         if (holding.current !== null || holding.isAsked) continue;
         if (total === undefined || nowMs - holding.demand.sinceMs > maxAgeMs) holdings.delete(key);
@@ -147,6 +156,11 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
     retireAll: () => {
       for (const holding of holdings.values()) retireIf(holding, () => true);
     },
+    joining: () =>
+      [...holdings.values()].filter(
+        ({ total, current, next, isAsked }) =>
+          current !== null && next === null && !isAsked && isUsed(current, total, joinsFrom),
+      ),
     drainRetired: () => {
       const slices = retired;
       retired = [];
@@ -170,8 +184,8 @@ const slicesOf = ({ current, next }: Holding): Slice[] => [current, next].filter
 
 const limits = (total: LimitedTotal, metric: CapMetric): boolean => total.caps.some((cap) => cap.metric === metric);
 
-function revokeOne(holding: Holding | undefined, { sliceId, impressions, micros }: Reservation): void {
-  const slice = holding === undefined ? undefined : slicesOf(holding).find(({ id }) => id === sliceId);
+function revokeOne(holding: Holding | undefined, { slice: from, impressions, micros }: Reservation): void {
+  const slice = holding === undefined ? undefined : slicesOf(holding).find((other) => other === from);
   if (slice === undefined) return;
   slice.impressions += impressions;
   slice.micros += micros;
@@ -193,10 +207,10 @@ const isOf = (slice: Slice, periods: readonly string[]): boolean =>
 const fits = ({ impressions, micros }: Slice, total: LimitedTotal, neededMicros: number): boolean =>
   (impressions >= 1 || !limits(total, 'impressions')) && (micros >= neededMicros || !limits(total, 'budget'));
 
-/** Whether at least half of a leased slice is used, so that the next one should be leased. */
-const isLow = ({ impressions, micros, size }: Slice, total: LimitedTotal): boolean =>
-  (impressions < size.impressions / 2 && limits(total, 'impressions')) ||
-  (micros < size.micros / 2 && limits(total, 'budget'));
+/** Whether more than a share of a leased slice is used. */
+const isUsed = ({ impressions, micros, size }: Slice, total: LimitedTotal, share: number): boolean =>
+  (impressions < size.impressions * (1 - share) && limits(total, 'impressions')) ||
+  (micros < size.micros * (1 - share) && limits(total, 'budget'));
 
 const isDue = ({ usedAtMs, leasedAtMs }: Slice, nowMs: number): boolean =>
   nowMs - usedAtMs > idleMs || nowMs - leasedAtMs > maxAgeMs;
@@ -214,17 +228,18 @@ function isDemandHigh(holding: Holding, nowMs: number): boolean {
 }
 
 /** Computes the slice to request. Its size is the demand expected for its intended duration. */
-export function wantedSlice(id: string, { total, demand }: Holding, nowMs: number): WantedSlice {
-  const impressions = Math.max(
-    minRatePerS,
-    Math.ceil((demand.impressions * sliceMs) / Math.max(minSampleMs, nowMs - demand.sinceMs)),
-  );
+export function wantedSlice({ total, demand }: Holding, nowMs: number): WantedSlice {
+  const perMs = demand.impressions / Math.max(minSampleMs, nowMs - demand.sinceMs);
   const microsPerImpression = (demand.micros / Math.max(1, demand.impressions)) * moneyMargin;
+  const amountsFor = (impressions: number): SliceAmounts => ({
+    impressions,
+    micros: Math.ceil(impressions * microsPerImpression),
+  });
   return {
-    id,
     total,
     periods: periodNames(total.timeZone, nowMs),
-    requestedAmounts: { impressions, micros: Math.ceil(impressions * microsPerImpression) },
-    least: { impressions: minRatePerS, micros: Math.ceil(minRatePerS * microsPerImpression) },
+    requestedAmounts: amountsFor(Math.max(minRatePerS, Math.ceil(perMs * longSliceMs))),
+    nearLimit: amountsFor(Math.max(minRatePerS, Math.ceil(perMs * sliceMs))),
+    least: amountsFor(minRatePerS),
   };
 }

@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import type { Snapshot } from '../../catalog/types.ts';
-import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { activeCapsOf } from '../caps.ts';
 import type { LiveUsage } from '../usage/live-usage.ts';
@@ -62,8 +61,9 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
 
   async function leaseWaiting(): Promise<void> {
     while (waitingHoldings.size > 0 && !isClosed) {
-      const batch = [...waitingHoldings];
+      const batch = [...waitingHoldings, ...holdings.joining().filter(({ refusedUntilMs }) => refusedUntilMs <= now())];
       waitingHoldings.clear();
+      for (const holding of batch) holding.isAsked = true;
       await leaseBatch(batch).catch((err: unknown) => {
         logger.debug({ err }, 'leasing slices of total caps failed');
         for (const holding of batch) holding.refusedUntilMs = now() + retryMs;
@@ -75,15 +75,13 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
 
   async function leaseBatch(batch: readonly Holding[]): Promise<void> {
     const nowMs = now();
-    const requests = new Map(batch.map((holding) => [newUuid7(nowMs), holding]));
-    const wantedSlices = [...requests].map(([id, holding]) => wantedSlice(id, holding, nowMs));
-    const { slices, used } = await leaseSlices(pool, wantedSlices);
+    const requests = batch.map((holding) => wantedSlice(holding, nowMs));
+    const { slices, used } = await leaseSlices(pool, requests, nowMs);
     usage.learn(used);
-    const slicesById = new Map(slices.map((slice) => [slice.id, slice]));
-    for (const [id, holding] of requests) {
-      const row = slicesById.get(id);
+    for (const [index, holding] of batch.entries()) {
+      const row = slices[index] ?? null;
       holding.demand = noDemand(nowMs);
-      if (row === undefined) {
+      if (row === null) {
         holding.refusedUntilMs = now() + retryMs;
         continue;
       }
@@ -96,8 +94,7 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
 
   async function returnAll(slices: readonly Slice[]): Promise<void> {
     if (slices.length === 0) return;
-    const ids = slices.map(({ id }) => id);
-    usage.learn(await returnSlices(pool, ids));
+    usage.learn(await returnSlices(pool, slices));
   }
 
   return {

@@ -1,16 +1,18 @@
 import type { CapPeriod, TotalCap } from '../../catalog/rules.ts';
 import { type CapUsage, isHeld, type LimitedTotal, type Totals } from '../caps.ts';
-import { type Amounts, capPeriod, fieldOf, goalUsageOf, type UsageReader } from './usage.ts';
+import { type Amounts, capPeriod, fieldOf, goalUsageOf, limitOf, type UsageReader } from './usage.ts';
 
 /**
  * Returns the campaign totals as a lazy map, which computes each total on first access. Iterating over the map yields
  * only totals that have been read.
  * @param findTotal returns the total for a `totalsKey`
+ * @param isIrrelevant whether the usage of a total cannot affect the decision, so that it is left out
  */
 export function totalsAt(
   table: UsageReader,
   findTotal: (key: string) => LimitedTotal | undefined,
   atMs: number,
+  isIrrelevant: (total: LimitedTotal) => boolean = () => false,
 ): Totals {
   const usageByKey = new Map<string, CapUsage>();
   const { get } = usageByKey;
@@ -18,7 +20,7 @@ export function totalsAt(
     get: (key: string): CapUsage | undefined => {
       const cachedUsage = get.call(usageByKey, key) as CapUsage | undefined;
       const total = cachedUsage === undefined ? findTotal(key) : undefined;
-      if (total === undefined) return cachedUsage;
+      if (total === undefined || isIrrelevant(total)) return cachedUsage;
       const usage = capUsageOf(table, total, atMs);
       usageByKey.set(key, usage);
       return usage;
@@ -53,3 +55,15 @@ function capUsageOf(table: UsageReader, total: LimitedTotal, atMs: number): CapU
 /** Returns the part of the usage that is reserved but not yet spent. */
 const heldOf = (metric: 'impressions' | 'budget', used: Amounts): number =>
   metric === 'budget' ? used.micros - used.spentMicros : used.impressions - used.countedImpressions;
+
+/**
+ * Whether a decision does not depend on the usage of a campaign total: the next event fits below all caps, even if the
+ * usage includes leased slices, and the campaign has neither pacing nor a goal.
+ */
+export const hasAmpleRoom = (table: UsageReader, total: LimitedTotal, atMs: number): boolean =>
+  !total.isPaced &&
+  total.goal === null &&
+  total.caps.every((cap) => {
+    const used = table.get(total.key, capPeriod(cap, total.timeZone, atMs))[fieldOf(cap.metric)];
+    return used + (cap.metric === 'budget' ? total.highestCostMicros : 1) <= limitOf(cap);
+  });

@@ -268,7 +268,14 @@ export async function deleteOldUsage(executor: Executor, nowMs: number): Promise
 export type UsageRow = { campaign_id: number; publisher_id: number; period: string } & Record<AmountColumn, string>;
 
 export const toUsage = (row: UsageRow): CampaignUsage => ({
-  ...eachAmount((name) => Number(row[columnOf[name]])),
+  impressions: Number(row.impressions),
+  clicks: Number(row.clicks),
+  micros: Number(row.micros),
+  countedImpressions: Number(row.counted_impressions),
+  conversions: Number(row.conversions),
+  spentMicros: Number(row.spent_micros),
+  unbilledMicros: Number(row.unbilled_micros),
+  ownEvents: Number(row.own_events),
   campaignId: row.campaign_id,
   publisherId: row.publisher_id === 0 ? null : row.publisher_id,
   period: row.period,

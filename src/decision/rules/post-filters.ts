@@ -105,16 +105,17 @@ function pacingExclusion(
   _index: unknown,
   { context, totals, model, seed }: DecisionInput,
 ): Exclusion | null {
-  if (rules.totalCaps.length === 0) return null;
+  if (rules.totalCaps.length === 0 || rules.pacing === 'asap') return null;
   const probability = pacingProbability(rules, { totals, model, nowMs: context.nowMs });
   return uniform(seed, salts.pacing + offer.campaign.id) < probability ? null : { rule: 'pacing', probability };
 }
 
 /**
- * Matches attribute values that are lists or objects, which conditions ignore
+ * Whether an attribute value is a list or an object, which conditions ignore
  * (docs/reference/fetch-offers.md#request-body).
  */
-const structured = /^(\[.*\]|\{.*\})$/s;
+const isStructured = (value: string): boolean =>
+  (value.startsWith('[') && value.endsWith(']')) || (value.startsWith('{') && value.endsWith('}'));
 
 /**
  * Whether the request's custom attributes satisfy a condition. A missing attribute equals no value and is in no list or
@@ -124,5 +125,5 @@ export function matchesCondition(condition: Condition, custom: ReadonlyMap<strin
   if ('all' in condition) return condition.all.every((part) => matchesCondition(part, custom));
   if ('any' in condition) return condition.any.some((part) => matchesCondition(part, custom));
   const attribute = custom.get(condition.key);
-  return compare(condition, attribute === undefined || structured.test(attribute) ? undefined : attribute);
+  return compare(condition, attribute === undefined || isStructured(attribute) ? undefined : attribute);
 }
