@@ -36,7 +36,7 @@ export function weeksSince(sinceMs: number, untilMs: number): { fromMs: number; 
 const assumedChange = { sd: 0.06, weeks: 1 };
 
 /** Weight of a week's change compared with the next week. A campaign changes less once its rates are known. */
-const fading = 0.5;
+const fading = 0.7;
 
 /** Weeks of change that the mean of the forecast period contains. */
 const horizonWeeks = 2;

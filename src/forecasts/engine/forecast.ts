@@ -2,7 +2,7 @@ import type { Hours } from '../../budgets/caps.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 import { minuteOfWeek, offsetMs } from '../../platform/lib/time-zone.ts';
 import { assumedVariance, calibrate } from './calibrate.ts';
-import { createRandom, type Random } from './random.ts';
+import { createEvenNormals, createRandom, type Random } from './random.ts';
 import { type Replay, replay } from './replay.ts';
 import { type Course, type Hour, hoursOf, type OpenShare, priceOf, type Scenario, simulateCourse } from './simulate.ts';
 import { fitTraffic } from './traffic.ts';
@@ -19,7 +19,7 @@ import {
 import { simulateUsers } from './users.ts';
 
 /** Number of simulated futures from which the interval is computed. */
-const futures = 200;
+const futures = 400;
 
 /** Bounds of the 80% interval, as quantiles. */
 const bounds = { low: 0.1, mid: 0.5, high: 0.9 };
@@ -65,7 +65,7 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
   const expectedImpressions = sum(expected.impressions);
   for (let at = 0; at < futures; at++) {
     const path = traffic.drawPath(random);
-    const scenario = scenarios.draw(reach.remainingShare, random);
+    const scenario = scenarios.draw(reach.remainingShare);
     const course = simulateCourse(campaign, future, path, scenario, random);
     courses.push(course);
     const impressions = sum(course.impressions);
@@ -77,7 +77,7 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
     yield;
   }
   return {
-    days: daysOf(courses, future, zone),
+    days: yield* daysOf(courses, future, zone),
     totals: { ...totalsOf(courses, priceOf(campaign.payout)), users: intervalOf(users, 1) },
     currency: campaign.payout.currency,
     sample: { sessions: input.sessions.length, matching: replayed.matching, days: traffic.days },
@@ -124,7 +124,7 @@ type Means = { impressions: number; clicks: number; atStart: number };
 type Scenarios = {
   central: (remainingShare: Float64Array) => Scenario;
   /** Draws a scenario: other sampled sessions, and other rates that the model considers possible. */
-  draw: (remainingShare: Float64Array, random: Random) => Scenario;
+  draw: (remainingShare: Float64Array) => Scenario;
 };
 
 /** Number of draws from which the deviation of the impressions per session is estimated. */
@@ -146,10 +146,11 @@ function* scenariosOf(
   const rankedSd = Math.hypot(isRanked ? clickSd : 0, isPaidByConversion ? conversionSd : 0);
   const users = usersOf(sessions.map(({ userKey }) => userKey));
   const sessionsPerUser = usersOf(sampled.map(({ context }) => context.userKey)).sessionsPerUser;
+  const weights = new Float64Array(users.count);
   const meansAt = (weightOf: () => number): ((deviation: number) => Means) => {
     const columns = sessions[0]?.impressions.length ?? grid.length;
     const sums = Array.from({ length: columns }, () => ({ impressions: 0, clicks: 0 }));
-    const weights = Float64Array.from({ length: users.count }, weightOf);
+    for (let user = 0; user < users.count; user++) weights[user] = weightOf();
     let all = 0;
     for (const [at, { impressions, clicks, isCapped }] of sessions.entries()) {
       const weight = weights[users.indexes[at] as number] as number;
@@ -196,8 +197,14 @@ function* scenariosOf(
   });
   const centralOf = (remainingShare: Float64Array): Scenario =>
     scenario(center, { matchingShare: share, click: 0, conversion: 0, remainingShare });
-  const drawOf = (remainingShare: Float64Array, random: Random): Scenario => {
-    const [click, conversion] = [random.normal() * clickSd, random.normal() * conversionSd];
+  const random = createRandom(seed + 1);
+  const normals = {
+    click: createEvenNormals(random, 2),
+    conversion: createEvenNormals(random, 3),
+    correction: createEvenNormals(random, 5),
+  };
+  const drawOf = (remainingShare: Float64Array): Scenario => {
+    const [click, conversion] = [normals.click() * clickSd, normals.conversion() * conversionSd];
     const ranked = (isRanked ? click : 0) + (isPaidByConversion ? conversion : 0);
     const noise = random.normal() * Math.sqrt((share * (1 - share) * sessionsPerUser) / Math.max(1, open));
     const means = meansAt(() => random.poisson(1))(rankedSd === 0 ? 0 : ranked / rankedSd);
@@ -211,11 +218,10 @@ function* scenariosOf(
   };
   const full = new Float64Array(horizonDays).fill(1);
   const expected = centralOf(full);
-  const random = createRandom(seed + 1);
   const draws = campaign.delivered.length === 0 ? 0 : deviationDraws;
   let sampleVariance = 0;
   for (let at = 0; at < draws; at++) {
-    sampleVariance += Math.log(Math.max(1e-9, drawOf(full, random).perSession) / expected.perSession) ** 2 / draws;
+    sampleVariance += Math.log(Math.max(1e-9, drawOf(full).perSession) / expected.perSession) ** 2 / draws;
     yield;
   }
   const centralSd = Math.sqrt(sampleVariance + assumedVariance);
@@ -232,11 +238,11 @@ function* scenariosOf(
   };
   return {
     central: (remainingShare) => corrected(centralOf(remainingShare), 0),
-    draw: (remainingShare, drawRandom) => {
-      const drawn = drawOf(remainingShare, drawRandom);
+    draw: (remainingShare) => {
+      const drawn = drawOf(remainingShare);
       // Deliveries replace the uncertainty about the repeated decisions.
       const perSession = calibration === null ? drawn.perSession : expected.perSession;
-      return corrected({ ...drawn, perSession }, drawRandom.normal());
+      return corrected({ ...drawn, perSession }, normals.correction());
     },
   };
 }
@@ -323,14 +329,18 @@ function dailyIntervalOf(values: readonly number[]): Interval {
   };
 }
 
-const daysOf = (courses: readonly Course[], hours: readonly Hour[], zone: string): ForecastDay[] =>
-  Array.from({ length: horizonDays }, (_, day) => {
+function* daysOf(courses: readonly Course[], hours: readonly Hour[], zone: string): Generator<void, ForecastDay[]> {
+  const days: ForecastDay[] = [];
+  for (let day = 0; day < horizonDays; day++) {
     const startMs = (hours[day * 24] as Hour).startMs;
-    return {
+    days.push({
       date: new Date(startMs + offsetMs(zone, startMs)).toISOString().slice(0, 10),
       ...byMetric((metric) => dailyIntervalOf(courses.map((course) => course[metric][day] as number))),
-    };
-  });
+    });
+    yield;
+  }
+  return days;
+}
 
 /** Share of futures limited by total caps above which the forecast says so. */
 const oftenCapped = 0.5;

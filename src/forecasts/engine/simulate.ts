@@ -133,10 +133,13 @@ export function simulateCourse(
   return course;
 }
 
-/** Returns the impressions per session after a number of impressions from which the rates have been learned. */
+/**
+ * Returns the impressions per session after a number of impressions from which the rates have been learned. These move
+ * the estimate and also make it more certain, so their effect is squared.
+ */
 function perSessionAfter(shown: number, { perSession, start }: Scenario): number {
   if (start === null) return perSession;
-  return perSession + ((start.perSession - perSession) * start.halfKnown) / (start.halfKnown + shown);
+  return perSession + (start.perSession - perSession) * (start.halfKnown / (start.halfKnown + shown)) ** 2;
 }
 
 /** Returns the events up to a share of an hour. If that share ends with a click, clicks remain whole numbers. */
