@@ -203,7 +203,7 @@ test('a campaign is shown only between its start and its end', () => {
 test('a new campaign that turns out to be weak is shown until its rates are known', () => {
   const start = { perSession: 0.5, halfKnown: 200 };
   const { impressions } = course({}, null, { perSession: 0, start });
-  expect(impressions[0]).toBeGreaterThan(400);
+  expect(impressions[0]).toBeGreaterThan(300);
   expect(impressions[29]).toBeLessThan(150);
   // A campaign that wins as often afterwards as at the start is not affected.
   expect(sum(course({}, null, { start }).impressions)).toBe(sum(course({}).impressions));
@@ -262,7 +262,7 @@ test('changes while a campaign was new matter less than those of its last weeks'
     correctionOf([2000, 6000, 6000, 6000, 6000]),
     correctionOf([6000, 6000, 6000, 6000, 2000]),
   ];
-  expect(settled?.variance).toBeLessThan(0.3 * (unsettled?.variance ?? Number.NaN));
+  expect(settled?.variance).toBeLessThan(0.4 * (unsettled?.variance ?? Number.NaN));
 });
 
 test('a campaign that its budget limits is not mistaken for one that rarely wins', () => {

@@ -62,7 +62,9 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
   const users: number[] = [];
   const openSessions = (path: Float64Array): number =>
     future.reduce((total, { open }, at) => total + open * (path[at] as number), 0);
-  const expectedImpressions = sum(expected.impressions);
+  // The users were simulated with known rates.
+  const known = { ...scenarios.central(reach.remainingShare), start: null };
+  const knownImpressions = sum(simulateCourse(campaign, future, expectedTraffic, known, null).impressions);
   for (let at = 0; at < futures; at++) {
     const path = traffic.drawPath(random);
     const scenario = scenarios.draw(reach.remainingShare);
@@ -70,7 +72,7 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
     courses.push(course);
     const impressions = sum(course.impressions);
     const traffics = openSessions(path) / Math.max(1, openSessions(expectedTraffic));
-    const more = expectedImpressions === 0 ? 1 : impressions / (expectedImpressions * Math.max(traffics, 1e-9));
+    const more = knownImpressions === 0 ? 1 : impressions / (knownImpressions * Math.max(traffics, 1e-9));
     const noise = 1 + Math.hypot(reach.relativeSd, usersSd) * random.normal();
     const reached = openSessions(path) * reach.usersPerSession * more ** usersExponent * Math.max(0, noise);
     users.push(Math.min(impressions, reached));
