@@ -157,8 +157,8 @@ test('a daily budget limits the spend of each day, and is spent at its start unl
 
 const shownPerDay = (over: Partial<ForecastCampaign>, random: Random | null, rates = {}): number => {
   const runs = random === null ? 1 : 40;
-  const shown = Array.from({ length: runs }, () => sum(course(over, random, rates).impressions));
-  return shown.reduce((total, value) => total + value, 0) / runs / 30;
+  const sums = Array.from({ length: runs }, () => sum(course(over, random, rates).impressions));
+  return sums.reduce((total, value) => total + value, 0) / runs / 30;
 };
 const expectNearly = (value: number, expected: number): void => {
   expect(value).toBeGreaterThan(0.92 * expected);

@@ -63,8 +63,8 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
   const openSessions = (path: Float64Array): number =>
     future.reduce((total, { open }, at) => total + open * (path[at] as number), 0);
   // The users were simulated with known rates.
-  const known = { ...scenarios.central(reach.remainingShare), start: null };
-  const knownImpressions = sum(simulateCourse(campaign, future, expectedTraffic, known, null).impressions);
+  const settled = { ...scenarios.central(reach.remainingShare), start: null };
+  const knownImpressions = sum(simulateCourse(campaign, future, expectedTraffic, settled, null).impressions);
   for (let at = 0; at < futures; at++) {
     const path = traffic.drawPath(random);
     const scenario = scenarios.draw(reach.remainingShare);

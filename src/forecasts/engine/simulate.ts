@@ -93,7 +93,7 @@ export function simulateCourse(
   };
   const caps = campaign.totalCaps.map((cap): CapState => capStateOf(campaign, cap, hours, sessions));
   const { clickRate, conversionRate } = scenario;
-  let shown = 0;
+  let impressionsSoFar = 0;
   const count = (mean: number): number => (random === null ? mean : random.poisson(mean));
   const add = (sums: Float64Array, day: number, value: number): void => {
     sums[day] = (sums[day] as number) + value;
@@ -103,7 +103,7 @@ export function simulateCourse(
     const traffic = sessions[at] as number;
     add(course.sessions, day, traffic);
     add(course.matching, day, traffic * open * scenario.matchingShare);
-    const perSession = perSessionAfter(shown, scenario);
+    const perSession = perSessionAfter(impressionsSoFar, scenario);
     const possible = traffic * open * perSession * (scenario.remainingShare[day] as number);
     add(course.possible, day, possible);
     const impressions = count(traffic * active * perSession * (scenario.remainingShare[day] as number));
@@ -119,7 +119,7 @@ export function simulateCourse(
       if (share * impressions >= delivered.impressions) continue;
       delivered = partOf(demand, share, state.isRare && random !== null);
     }
-    shown += delivered.impressions;
+    impressionsSoFar += delivered.impressions;
     course.capped += impressions - delivered.impressions;
     let paid = spendOf(campaign.payout, delivered);
     for (const state of caps) {
@@ -137,9 +137,9 @@ export function simulateCourse(
  * Returns the impressions per session after a number of impressions from which the rates have been learned. These move
  * the estimate and also make it more certain, so their effect is squared.
  */
-function perSessionAfter(shown: number, { perSession, start }: Scenario): number {
+function perSessionAfter(impressionsSoFar: number, { perSession, start }: Scenario): number {
   if (start === null) return perSession;
-  return perSession + (start.perSession - perSession) * (start.halfKnown / (start.halfKnown + shown)) ** 2;
+  return perSession + (start.perSession - perSession) * (start.halfKnown / (start.halfKnown + impressionsSoFar)) ** 2;
 }
 
 /** Returns the events up to a share of an hour. If that share ends with a click, clicks remain whole numbers. */
