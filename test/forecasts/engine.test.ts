@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
+import { competitorOf } from '../../src/forecasts/competitor.ts';
 import { calibrate } from '../../src/forecasts/engine/calibrate.ts';
-import { createRandom } from '../../src/forecasts/engine/random.ts';
-import { hoursOf, simulateCourse } from '../../src/forecasts/engine/simulate.ts';
+import { forecast } from '../../src/forecasts/engine/forecast.ts';
+import { createRandom, type Random } from '../../src/forecasts/engine/random.ts';
+import { hoursOf, type Scenario, simulateCourse } from '../../src/forecasts/engine/simulate.ts';
 import { fitTraffic } from '../../src/forecasts/engine/traffic.ts';
-import type { ForecastCampaign, HourlySessions } from '../../src/forecasts/engine/types.ts';
+import type { ForecastCampaign, HourlySessions, SampledSession } from '../../src/forecasts/engine/types.ts';
 import { runAtOnce } from '../../src/platform/lib/slices.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
+import { campaignOf, contextOf, modelOf, offersOf, pays, publisherWith } from '../decision/support.ts';
 
 /** Monday, 7 December 2026, 0:00 UTC. */
 const startMs = Date.UTC(2026, 11, 7);
@@ -122,19 +125,24 @@ const campaign: ForecastCampaign = {
   recent: { impressions: 0, clicks: 0, conversions: 0 },
 };
 
-/** Expected course with 100 sessions an hour. Every second one becomes an impression, and 10% of these a click. */
-function course(over: Partial<ForecastCampaign>) {
+/** Course with 100 sessions an hour. Every second one becomes an impression, and 10% of these a click. */
+function course(
+  over: Partial<ForecastCampaign>,
+  random: Random | null = null,
+  { perSession = 0.5, start = null }: { perSession?: number; start?: Scenario['start'] } = {},
+) {
   const planned = { ...campaign, ...over };
   const startsMs = Array.from({ length: 720 }, (_, at) => startMs + at * hourMs);
   const hours = hoursOf(startsMs, planned, () => 1);
   const scenario = {
-    perSession: 0.5,
+    perSession,
+    start,
     matchingShare: 1,
     clickRate: 0.1,
     conversionRate: 0,
     remainingShare: new Float64Array(30).fill(1),
   };
-  return simulateCourse(planned, hours, new Float64Array(720).fill(100), scenario, null);
+  return simulateCourse(planned, hours, new Float64Array(720).fill(100), scenario, random);
 }
 const sum = (values: Float64Array): number => Math.round(values.reduce((total, value) => total + value, 0));
 
@@ -142,9 +150,38 @@ test('a daily budget limits the spend of each day, and is spent at its start unl
   const totalCaps = [{ metric: 'budget' as const, per: 'day' as const, limit: 30 }];
   const asap = course({ totalCaps });
   expect(Math.round(asap.spend[3] as number)).toBe(30_000_000);
-  expect(sum(asap.impressions)).toBe(30 * 600);
+  expect(sum(asap.impressions) / (30 * 600)).toBeCloseTo(1, 1);
   const even = course({ totalCaps, pacing: 'even' });
   expect(Math.round(even.spend[3] as number)).toBe(30_000_000);
+});
+
+const shownPerDay = (over: Partial<ForecastCampaign>, random: Random | null, rates = {}): number => {
+  const runs = random === null ? 1 : 40;
+  const sums = Array.from({ length: runs }, () => sum(course(over, random, rates).impressions));
+  return sums.reduce((total, value) => total + value, 0) / runs / 30;
+};
+const expectNearly = (value: number, expected: number): void => {
+  expect(value).toBeGreaterThan(0.92 * expected);
+  expect(value).toBeLessThan(1.08 * expected);
+};
+const daily = (limit: number) => [{ metric: 'budget' as const, per: 'day' as const, limit }];
+
+test('a campaign stops with the click that uses up its budget', () => {
+  // The first click comes after 10 impressions on average. One click costs 0.5.
+  expectNearly(shownPerDay({ totalCaps: daily(0.5) }, createRandom(1)), 10);
+  expectNearly(shownPerDay({ totalCaps: daily(1.5) }, createRandom(2)), 30);
+  expectNearly(shownPerDay({ totalCaps: daily(1.5), pacing: 'even' }, createRandom(3)), 30);
+  expect(shownPerDay({ totalCaps: [{ metric: 'impressions', per: 'day', limit: 20 }] }, createRandom(4))).toBe(20);
+});
+
+test('the expected course of a budget agrees with the mean of the simulated ones', () => {
+  // Without a budget, the campaign would get 2.4 clicks a day: on some days more than it can pay, on others fewer.
+  for (const limit of [0.5, 1, 1.5]) {
+    const expected = shownPerDay({ totalCaps: daily(limit) }, null, { perSession: 0.01 });
+    const simulated = shownPerDay({ totalCaps: daily(limit) }, createRandom(5), { perSession: 0.01 });
+    expectNearly(expected, simulated);
+    expect(simulated).toBeLessThan(Math.min(24, limit * 20) * 0.95);
+  }
 });
 
 test('a budget that cannot pay for a single click allows no impression', () => {
@@ -163,6 +200,15 @@ test('a campaign is shown only between its start and its end', () => {
   expect(sum(course({ endMs: startMs - dayMs }).impressions)).toBe(0);
 });
 
+test('a new campaign that turns out to be weak is shown until its rates are known', () => {
+  const start = { perSession: 0.5, halfKnown: 200 };
+  const { impressions } = course({}, null, { perSession: 0, start });
+  expect(impressions[0]).toBeGreaterThan(300);
+  expect(impressions[29]).toBeLessThan(150);
+  // A campaign that wins as often afterwards as at the start is not affected.
+  expect(sum(course({}, null, { start }).impressions)).toBe(sum(course({}).impressions));
+});
+
 const weekMs = 7 * dayMs;
 const perHour = 100;
 
@@ -174,6 +220,7 @@ function correctionOf(weeks: readonly number[], over: Partial<ForecastCampaign> 
   });
   const central = {
     perSession: 0.5,
+    start: null,
     matchingShare: 1,
     clickRate: 0.1,
     conversionRate: 0,
@@ -184,7 +231,9 @@ function correctionOf(weeks: readonly number[], over: Partial<ForecastCampaign> 
     () => perHour,
     () => 1,
   );
-  return calibrate({ ...campaign, ...over, delivered }, { hours, openShare: () => 1, central, centralSd: 0.2 });
+  return runAtOnce(
+    calibrate({ ...campaign, ...over, delivered }, { hours, openShare: () => 1, central, centralSd: 0.2 }),
+  );
 }
 const expectedImpressions = 7 * 24 * 50;
 const factorOf = (weeks: readonly number[]): number => Math.exp(correctionOf(weeks)?.mean ?? Number.NaN);
@@ -208,7 +257,65 @@ test('a campaign whose weeks differ gets a wider interval, and its last weeks co
   expect(factorOf([2000, 2000, 6000, 6000])).toBeGreaterThan(1.5 * factorOf([6000, 6000, 2000, 2000]));
 });
 
+test('changes while a campaign was new matter less than those of its last weeks', () => {
+  const [settled, unsettled] = [
+    correctionOf([2000, 6000, 6000, 6000, 6000]),
+    correctionOf([6000, 6000, 6000, 6000, 2000]),
+  ];
+  expect(settled?.variance).toBeLessThan(0.4 * (unsettled?.variance ?? Number.NaN));
+});
+
 test('a campaign that its budget limits is not mistaken for one that rarely wins', () => {
   const totalCaps = [{ metric: 'budget' as const, per: 'day' as const, limit: 30 }];
   expect(correctionOf([7 * 600, 7 * 600], { totalCaps })).toBeNull();
+});
+
+/** Forecast of a campaign for mobile devices, from 600 sessions of so many users. A third of the users are mobile. */
+function forecastFrom(users: number) {
+  const [own, ...others] = offersOf(
+    ...[1, 2, 3].map((id) => campaignOf(id, { payout: pays('cpm', id === 1 ? 9 : 1) })),
+  );
+  if (own === undefined) throw new Error('no offer');
+  const mobile = { ...own.campaign, rules: { targeting: { devices: { include: ['mobile'] } } } };
+  const publisher = publisherWith(others, { offersPerResponse: 1 });
+  const draft = {
+    campaign: mobile,
+    offers: [{ ...own, campaign: mobile }],
+    used: () => 0,
+    liveSinceMs: null,
+    recent: campaign.recent,
+    delivered: [],
+  };
+  const sessions = Array.from({ length: 600 }, (_, at): SampledSession => {
+    const user = at % users;
+    const device = user % 3 === 0 ? 'mobile' : 'desktop';
+    const nowMs = startMs - ((at + 0.5) / 600) * weekMs;
+    return {
+      context: contextOf({ nowMs, userKey: `user-${user}`, device }),
+      themeId: null,
+      history: { optOuts: {}, exposures: [] },
+      totals: new Map(),
+      seed: at,
+      isEmptied: false,
+      offers: [],
+    };
+  });
+  const hours = history(
+    42,
+    () => perHour,
+    () => 1,
+  );
+  const competitor = runAtOnce(competitorOf(draft, publisher, () => 'UTC'));
+  const model = modelOf(others, new Map());
+  const sample = { sessions, visits: new Map(), visitDays: 28, hours };
+  return runAtOnce(forecast({ ...competitor, ...sample, model, nowMs: startMs, seed: 1, isLate: () => false }));
+}
+
+test('a sample with few users gives a wider interval than one with many', () => {
+  const widthOf = (users: number): number => {
+    const { low, mid, high } = forecastFrom(users).totals.impressions;
+    expect(mid).toBeGreaterThan(0);
+    return (high - low) / mid;
+  };
+  expect(widthOf(30)).toBeGreaterThan(1.5 * widthOf(600));
 });

@@ -35,8 +35,14 @@ export function weeksSince(sinceMs: number, untilMs: number): { fromMs: number; 
  */
 const assumedChange = { sd: 0.06, weeks: 1 };
 
+/** Weight of a week's change compared with the next week. A campaign changes less once its rates are known. */
+const fading = 0.7;
+
 /** Weeks of change that the mean of the forecast period contains. */
 const horizonWeeks = 2;
+
+/** Variance of the logarithm of future changes in the competition, if a campaign has no past. */
+export const assumedVariance = horizonWeeks * assumedChange.sd ** 2;
 
 /** Minimum effect of the impressions per session on the delivered impressions. Below it, total caps hide the effect. */
 const leastReaction = 0.25;
@@ -62,21 +68,25 @@ type Observation = { value: number; variance: number };
  * budget is not mistaken for one that rarely wins.
  * @returns null if the deliveries show nothing
  */
-export function calibrate(campaign: ForecastCampaign, options: Options): Calibration | null {
+export function* calibrate(campaign: ForecastCampaign, options: Options): Generator<void, Calibration | null> {
   const { central, centralSd } = options;
   if (central.perSession === 0) return null;
-  const weeks = campaign.delivered.flatMap((_, at) => observed(campaign, at, options) ?? []);
+  const weeks: Observation[] = [];
+  for (const at of campaign.delivered.keys()) {
+    const week = observed(campaign, at, options);
+    if (week !== null) weeks.push(week);
+    yield;
+  }
   const [first] = weeks;
   if (first === undefined) return null;
-  const steps = weeks.slice(1).map(({ value, variance }, at) => {
-    const before = weeks[at] as Observation;
-    return (value - before.value) ** 2 - variance - before.variance;
-  });
   const { sd, weeks: assumedWeeks } = assumedChange;
-  const change = Math.max(
-    sd ** 2 / 4,
-    steps.reduce((sum, step) => sum + step, assumedWeeks * sd ** 2) / (steps.length + assumedWeeks),
-  );
+  let [changes, weight] = [0, 0];
+  for (const [at, { value, variance }] of weeks.slice(1).entries()) {
+    const before = weeks[at] as Observation;
+    changes = fading * changes + (value - before.value) ** 2 - variance - before.variance;
+    weight = fading * weight + 1;
+  }
+  const change = Math.max(sd ** 2 / 4, (changes + assumedWeeks * sd ** 2) / (weight + assumedWeeks));
   let { value: mean, variance } = first;
   for (const week of weeks.slice(1)) {
     variance += change;
@@ -85,8 +95,8 @@ export function calibrate(campaign: ForecastCampaign, options: Options): Calibra
     variance *= 1 - gain;
   }
   // The repeated decisions show the present, so they are a further observation.
-  const weight = centralSd ** 2 / (centralSd ** 2 + variance);
-  return { mean: weight * mean, variance: weight * variance + horizonWeeks * change };
+  const share = centralSd ** 2 / (centralSd ** 2 + variance);
+  return { mean: share * mean, variance: share * variance + horizonWeeks * change };
 }
 
 /** Returns the correction that a week of deliveries suggests, or null if it suggests none. */

@@ -1,11 +1,10 @@
 import type { Hours } from '../../budgets/caps.ts';
-import type { Payout } from '../../catalog/types.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 import { minuteOfWeek, offsetMs } from '../../platform/lib/time-zone.ts';
-import { calibrate } from './calibrate.ts';
-import { createRandom, type Random } from './random.ts';
+import { assumedVariance, calibrate } from './calibrate.ts';
+import { createEvenNormals, createRandom, type Random } from './random.ts';
 import { type Replay, replay } from './replay.ts';
-import { type Course, type Hour, hoursOf, type OpenShare, type Scenario, simulateCourse } from './simulate.ts';
+import { type Course, type Hour, hoursOf, type OpenShare, priceOf, type Scenario, simulateCourse } from './simulate.ts';
 import { fitTraffic } from './traffic.ts';
 import {
   type Forecast,
@@ -20,10 +19,7 @@ import {
 import { simulateUsers } from './users.ts';
 
 /** Number of simulated futures from which the interval is computed. */
-const futures = 200;
-
-/** Standard deviation of the logarithm of future changes in the competition, which the sample cannot contain. */
-const competitionSd = 0.12;
+const futures = 400;
 
 /** Bounds of the 80% interval, as quantiles. */
 const bounds = { low: 0.1, mid: 0.5, high: 0.9 };
@@ -43,7 +39,7 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
   const replayed = yield* replay(input);
   const openShare = openShareOf(input.schedule, zone);
   const future = hoursOf(traffic.startsMs, campaign, openShare);
-  const scenarios = scenariosOf(replayed, input, openShare);
+  const scenarios = yield* scenariosOf(replayed, input, openShare);
   const expectedTraffic = yield* meanPath(traffic.drawPath, random);
   const full = new Float64Array(horizonDays).fill(1);
 
@@ -66,22 +62,24 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
   const users: number[] = [];
   const openSessions = (path: Float64Array): number =>
     future.reduce((total, { open }, at) => total + open * (path[at] as number), 0);
-  const expectedImpressions = sum(expected.impressions);
+  // The users were simulated with known rates.
+  const settled = { ...scenarios.central(reach.remainingShare), start: null };
+  const knownImpressions = sum(simulateCourse(campaign, future, expectedTraffic, settled, null).impressions);
   for (let at = 0; at < futures; at++) {
     const path = traffic.drawPath(random);
-    const scenario = scenarios.draw(reach.remainingShare, random);
+    const scenario = scenarios.draw(reach.remainingShare);
     const course = simulateCourse(campaign, future, path, scenario, random);
     courses.push(course);
     const impressions = sum(course.impressions);
     const traffics = openSessions(path) / Math.max(1, openSessions(expectedTraffic));
-    const more = expectedImpressions === 0 ? 1 : impressions / (expectedImpressions * Math.max(traffics, 1e-9));
+    const more = knownImpressions === 0 ? 1 : impressions / (knownImpressions * Math.max(traffics, 1e-9));
     const noise = 1 + Math.hypot(reach.relativeSd, usersSd) * random.normal();
     const reached = openSessions(path) * reach.usersPerSession * more ** usersExponent * Math.max(0, noise);
     users.push(Math.min(impressions, reached));
     yield;
   }
   return {
-    days: daysOf(courses, future, zone),
+    days: yield* daysOf(courses, future, zone),
     totals: { ...totalsOf(courses, priceOf(campaign.payout)), users: intervalOf(users, 1) },
     currency: campaign.payout.currency,
     sample: { sessions: input.sessions.length, matching: replayed.matching, days: traffic.days },
@@ -122,17 +120,24 @@ function* meanPath(draw: (random: Random) => Float64Array, random: Random): Gene
   return mean;
 }
 
+/** Mean impressions and clicks of a matching session, and its impressions at the start of a new campaign. */
+type Means = { impressions: number; clicks: number; atStart: number };
+
 type Scenarios = {
   central: (remainingShare: Float64Array) => Scenario;
   /** Draws a scenario: other sampled sessions, and other rates that the model considers possible. */
-  draw: (remainingShare: Float64Array, random: Random) => Scenario;
+  draw: (remainingShare: Float64Array) => Scenario;
 };
 
 /** Number of draws from which the deviation of the impressions per session is estimated. */
 const deviationDraws = 40;
 
-function scenariosOf(replayed: Replay, { campaign, hours, seed }: ForecastInput, openShare: OpenShare): Scenarios {
-  const { grid, sessions, open, matching, clickSd, conversionSd, conversionRate } = replayed;
+function* scenariosOf(
+  replayed: Replay,
+  { campaign, hours, seed, sessions: sampled }: ForecastInput,
+  openShare: OpenShare,
+): Generator<void, Scenarios> {
+  const { grid, sessions, open, matching, clickSd, conversionSd, conversionRate, startVariance } = replayed;
   const share = open === 0 ? 0 : matching / open;
   const isPaidByConversion = campaign.payout.kind === 'cpa' || campaign.payout.kind === 'cps';
   const isRanked = campaign.payout.kind !== 'cpm';
@@ -141,17 +146,22 @@ function scenariosOf(replayed: Replay, { campaign, hours, seed }: ForecastInput,
     conversion: ownRate(campaign.recent.conversions, campaign.recent.clicks, conversionSd),
   };
   const rankedSd = Math.hypot(isRanked ? clickSd : 0, isPaidByConversion ? conversionSd : 0);
-  const meansAt = (weightOf: () => number): ((deviation: number) => { impressions: number; clicks: number }) => {
-    const sums = grid.map(() => ({ impressions: 0, clicks: 0 }));
+  const users = usersOf(sessions.map(({ userKey }) => userKey));
+  const sessionsPerUser = usersOf(sampled.map(({ context }) => context.userKey)).sessionsPerUser;
+  const weights = new Float64Array(users.count);
+  const meansAt = (weightOf: () => number): ((deviation: number) => Means) => {
+    const columns = sessions[0]?.impressions.length ?? grid.length;
+    const sums = Array.from({ length: columns }, () => ({ impressions: 0, clicks: 0 }));
+    for (let user = 0; user < users.count; user++) weights[user] = weightOf();
     let all = 0;
-    for (const { impressions, clicks, isCapped } of sessions) {
-      const weight = weightOf();
+    for (const [at, { impressions, clicks, isCapped }] of sessions.entries()) {
+      const weight = weights[users.indexes[at] as number] as number;
       if (weight === 0) continue;
       all += weight;
       if (isCapped) continue;
-      for (const [at, cell] of sums.entries()) {
-        cell.impressions += weight * (impressions[at] as number);
-        cell.clicks += weight * (clicks[at] as number);
+      for (const [column, cell] of sums.entries()) {
+        cell.impressions += weight * (impressions[column] as number);
+        cell.clicks += weight * (clicks[column] as number);
       }
     }
     return (deviation) => {
@@ -162,11 +172,14 @@ function scenariosOf(replayed: Replay, { campaign, hours, seed }: ForecastInput,
           deviation,
         ),
       ) as [number, number];
-      return { impressions, clicks };
+      return { impressions, clicks, atStart: (sums[grid.length]?.impressions ?? 0) / Math.max(1, all) };
     };
   };
+  // Each paid event that was to be expected from the impressions so far makes the rates more certain.
+  const center = meansAt(() => 1)(0);
+  const paidShare = (center.clicks / Math.max(1e-9, center.impressions)) * (isPaidByConversion ? conversionRate : 1);
   const scenario = (
-    { impressions, clicks }: { impressions: number; clicks: number },
+    { impressions, clicks, atStart }: Means,
     {
       matchingShare,
       click,
@@ -176,16 +189,26 @@ function scenariosOf(replayed: Replay, { campaign, hours, seed }: ForecastInput,
   ): Scenario => ({
     matchingShare,
     perSession: matchingShare * impressions,
+    start:
+      startVariance === null
+        ? null
+        : { perSession: matchingShare * atStart, halfKnown: 1 / Math.max(1e-9, startVariance * paidShare) },
     clickRate: impressions === 0 ? 0 : Math.min(1, own.click.rateOf(clicks / impressions) * Math.exp(click)),
     conversionRate: Math.min(1, own.conversion.rateOf(conversionRate) * Math.exp(conversion)),
     remainingShare,
   });
   const centralOf = (remainingShare: Float64Array): Scenario =>
-    scenario(meansAt(() => 1)(0), { matchingShare: share, click: 0, conversion: 0, remainingShare });
-  const drawOf = (remainingShare: Float64Array, random: Random): Scenario => {
-    const [click, conversion] = [random.normal() * clickSd, random.normal() * conversionSd];
+    scenario(center, { matchingShare: share, click: 0, conversion: 0, remainingShare });
+  const random = createRandom(seed + 1);
+  const normals = {
+    click: createEvenNormals(random, 2),
+    conversion: createEvenNormals(random, 3),
+    correction: createEvenNormals(random, 5),
+  };
+  const drawOf = (remainingShare: Float64Array): Scenario => {
+    const [click, conversion] = [normals.click() * clickSd, normals.conversion() * conversionSd];
     const ranked = (isRanked ? click : 0) + (isPaidByConversion ? conversion : 0);
-    const noise = random.normal() * Math.sqrt((share * (1 - share)) / Math.max(1, open));
+    const noise = random.normal() * Math.sqrt((share * (1 - share) * sessionsPerUser) / Math.max(1, open));
     const means = meansAt(() => random.poisson(1))(rankedSd === 0 ? 0 : ranked / rankedSd);
     const matchingShare = Math.max(0, Math.min(1, share + noise));
     return scenario(means, {
@@ -197,27 +220,51 @@ function scenariosOf(replayed: Replay, { campaign, hours, seed }: ForecastInput,
   };
   const full = new Float64Array(horizonDays).fill(1);
   const expected = centralOf(full);
-  const random = createRandom(seed + 1);
-  const logs = Array.from({ length: campaign.delivered.length === 0 ? 0 : deviationDraws }, () =>
-    Math.log(Math.max(1e-9, drawOf(full, random).perSession) / expected.perSession),
-  );
-  const sampleSd = Math.sqrt(logs.reduce((total, log) => total + log * log, 0) / Math.max(1, logs.length));
-  const centralSd = Math.hypot(sampleSd, competitionSd);
-  const calibration = calibrate(campaign, { hours, openShare, central: expected, centralSd });
-  const { mean, variance } = calibration ?? { mean: 0, variance: competitionSd ** 2 };
-  const corrected = (scenario: Scenario, deviation: number): Scenario => ({
-    ...scenario,
-    perSession: scenario.perSession * Math.exp(mean + Math.sqrt(variance) * deviation),
-  });
+  const draws = campaign.delivered.length === 0 ? 0 : deviationDraws;
+  let sampleVariance = 0;
+  for (let at = 0; at < draws; at++) {
+    sampleVariance += Math.log(Math.max(1e-9, drawOf(full).perSession) / expected.perSession) ** 2 / draws;
+    yield;
+  }
+  const centralSd = Math.sqrt(sampleVariance + assumedVariance);
+  const calibration = yield* calibrate(campaign, { hours, openShare, central: expected, centralSd });
+  const { mean, variance } = calibration ?? { mean: 0, variance: assumedVariance };
+  const corrected = (scenario: Scenario, deviation: number): Scenario => {
+    const factor = Math.exp(mean + Math.sqrt(variance) * deviation);
+    const { perSession, start } = scenario;
+    return {
+      ...scenario,
+      perSession: factor * perSession,
+      start: start && { ...start, perSession: factor * start.perSession },
+    };
+  };
   return {
     central: (remainingShare) => corrected(centralOf(remainingShare), 0),
-    draw: (remainingShare, drawRandom) => {
-      const drawn = drawOf(remainingShare, drawRandom);
+    draw: (remainingShare) => {
+      const drawn = drawOf(remainingShare);
       // Deliveries replace the uncertainty about the repeated decisions.
       const perSession = calibration === null ? drawn.perSession : expected.perSession;
-      return corrected({ ...drawn, perSession }, drawRandom.normal());
+      return corrected({ ...drawn, perSession }, normals.correction());
     },
   };
+}
+
+/**
+ * Groups sessions by user. The sessions of a user resemble each other, so a sample is only as reliable as the number of
+ * its users.
+ * @returns the index of each session's user, the number of users, and the sessions of an average session's user
+ */
+function usersOf(keys: readonly (string | null)[]): { indexes: number[]; count: number; sessionsPerUser: number } {
+  const sizes: number[] = [];
+  const indexOf = new Map<string, number>();
+  const indexes = keys.map((key) => {
+    const index = (key === null ? undefined : indexOf.get(key)) ?? sizes.push(0) - 1;
+    if (key !== null) indexOf.set(key, index);
+    sizes[index] = (sizes[index] as number) + 1;
+    return index;
+  });
+  const squares = sizes.reduce((total, size) => total + size * size, 0);
+  return { indexes, count: sizes.length, sessionsPerUser: squares / Math.max(1, keys.length) };
 }
 
 /** Weight of the model's rate, as a number of successes, compared with the campaign's own events. */
@@ -260,9 +307,6 @@ function intervalOf(values: readonly number[], unit = 0): Interval {
   return { low: Math.max(0, Math.min(low, mid - unit)), mid, high: Math.max(high, mid + unit) };
 }
 
-/** Returns the price of one paid event, in millionths. */
-const priceOf = ({ kind, amountMicros }: Payout): number => (kind === 'cpm' ? amountMicros / 1000 : amountMicros);
-
 const byMetric = <T>(of: (metric: ForecastMetric) => T): Record<ForecastMetric, T> =>
   Object.fromEntries(metrics.map((metric) => [metric, of(metric)])) as Record<ForecastMetric, T>;
 
@@ -287,14 +331,18 @@ function dailyIntervalOf(values: readonly number[]): Interval {
   };
 }
 
-const daysOf = (courses: readonly Course[], hours: readonly Hour[], zone: string): ForecastDay[] =>
-  Array.from({ length: horizonDays }, (_, day) => {
+function* daysOf(courses: readonly Course[], hours: readonly Hour[], zone: string): Generator<void, ForecastDay[]> {
+  const days: ForecastDay[] = [];
+  for (let day = 0; day < horizonDays; day++) {
     const startMs = (hours[day * 24] as Hour).startMs;
-    return {
+    days.push({
       date: new Date(startMs + offsetMs(zone, startMs)).toISOString().slice(0, 10),
       ...byMetric((metric) => dailyIntervalOf(courses.map((course) => course[metric][day] as number))),
-    };
-  });
+    });
+    yield;
+  }
+  return days;
+}
 
 /** Share of futures limited by total caps above which the forecast says so. */
 const oftenCapped = 0.5;

@@ -9,6 +9,18 @@ export type Random = {
   poisson: (mean: number) => number;
 };
 
+/**
+ * Creates a sequence of normal numbers that covers the distribution more evenly than independent numbers, so that the
+ * median of a few draws is reliable. Sequences with the square roots of different primes are independent of each other.
+ */
+export function createEvenNormals({ uniform: draw }: Random, prime: number): () => number {
+  let at = draw();
+  return () => {
+    at = (at + Math.sqrt(prime)) % 1;
+    return normalQuantile(at + 2 ** -33);
+  };
+}
+
 /** Largest mean for which events are drawn one by one. */
 const exactMean = 30;
 

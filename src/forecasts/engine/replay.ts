@@ -30,7 +30,10 @@ export type ReplayedSession = {
   atMs: number;
   /** Whether the user had reached a frequency cap of the campaign. */
   isCapped: boolean;
-  /** Expected impressions of the campaign in this session without frequency caps, by grid point. */
+  /**
+   * Expected impressions of the campaign in this session without frequency caps, by grid point. For new campaigns that
+   * are not paid by impression, the last number applies to the start, when nothing has been learned yet.
+   */
   impressions: Float64Array;
   /** Expected clicks at the expected rate, by grid point. */
   clicks: Float64Array;
@@ -48,6 +51,8 @@ export type Replay = {
   conversionSd: number;
   /** Expected conversions per click. */
   conversionRate: number;
+  /** Variance of the logarithm of the rates at the start of a new campaign, or null if there is no such start. */
+  startVariance: number | null;
   /** Share of impressions after which users opt out of the campaign. */
   declineRate: number;
 };
@@ -92,6 +97,8 @@ export function* replay(input: ForecastInput): Generator<void, Replay> {
     yield;
   }
   const center = models[grid.indexOf(0)] as Model;
+  const isNew = campaign.liveSinceMs === null && grid.length > 1;
+  if (isNew) models.push(model);
   const positions = yield* fitPositions(sessions, input);
   const offerIds = new Set(campaign.offers.map(({ id }) => id));
   const replayed: ReplayedSession[] = [];
@@ -99,8 +106,8 @@ export function* replay(input: ForecastInput): Generator<void, Replay> {
   let [conversion, rated] = [0, 0];
   for (const session of matching.sessions) {
     if (replayed.length >= 50 && input.isLate()) break;
-    const impressions = new Float64Array(grid.length);
-    const clicks = new Float64Array(grid.length);
+    const impressions = new Float64Array(models.length);
+    const clicks = new Float64Array(models.length);
     const base = inputOf(session, input, shiftOf(session, input.nowMs, replayed.length));
     const scope = scopeIn(center, publisher, base.context);
     const isCapped = campaign.offers.some(
@@ -135,6 +142,7 @@ export function* replay(input: ForecastInput): Generator<void, Replay> {
     clickSd: Math.sqrt(beliefs.click.variance),
     conversionSd: Math.sqrt(beliefs.conversion.variance),
     conversionRate: rated === 0 ? 0 : conversion / rated,
+    startVariance: isNew ? beliefOf(model[isPaidByConversion ? 'conversion' : 'click'], 0).variance : null,
     declineRate: positions.declineRate,
   };
 }
