@@ -3,6 +3,7 @@ import type { Offer, Publisher } from '../catalog/types.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import type { Logger } from '../platform/logger.ts';
 import { embeddedDemoIds } from './catalogue.ts';
+import { historyDays } from './history/sessions.ts';
 
 /** Calls the management API with the demo key. Rejects if the response is not 2xx. */
 export type CallApi = (method: string, path: string, body: object | string) => Promise<void>;
@@ -52,9 +53,14 @@ export async function fillAreas({ call, publisher, offers, nowMs, logger }: Area
   }
   await attempt('PATCH', 'perk-messages/settings', areas.messages);
   for (const { offer, codes } of areas.coupons) await attempt('POST', `offers/${offerId(offer)}/coupon-codes`, codes);
-  for (const { campaign, goal, ...changes } of areas.caps) {
+  // The plan of a budget begins with its campaign, which has to be older than the generated activity.
+  const schedule = { start_at: new Date(nowMs - (historyDays + 1) * dayMs).toISOString() };
+  for (const { campaign, goal, rules } of areas.caps) {
     const by = goal && new Date(nowMs + goal.days * dayMs).toISOString();
-    const body = { ...changes, ...(goal && { goal: { metric: goal.metric, count: goal.count, by } }) };
+    const body = {
+      ...(rules && { rules: { ...rules, schedule } }),
+      ...(goal && { goal: { metric: goal.metric, count: goal.count, by } }),
+    };
     await attempt('PATCH', `campaigns/${campaignId(campaign)}`, body);
   }
   for (const { offer, campaign, ...draft } of areas.drafts)
