@@ -115,9 +115,8 @@ async function storyPage(scope: Scope, context: PublisherContext): Promise<Page>
       ${notices(scope, context, story, deletedParts(story.sessionId, config, now()))}
       ${
         session !== null &&
-        card(
-          t('rows.kind_session'),
-          descriptionList([
+        html`<section class="card">
+          ${descriptionList([
             [t('rows.time'), moment(publisher, session.created_at, 'second')],
             [t('dimensions.placement'), session.placement],
             [t('dimensions.country'), session.country === null ? '–' : countryName(session.country)],
@@ -125,8 +124,8 @@ async function storyPage(scope: Scope, context: PublisherContext): Promise<Page>
             [t('dimensions.os'), session.os === null ? '–' : valueWord('os', session.os)],
             [t('rows.user'), user === null ? '–' : userLink(context, user)],
             [t('story.offers'), count(session.offer_ids.length)],
-          ]),
-        )
+          ])}
+        </section>`
       }
       ${card(t('story.entries'), timeline(scope, context, story), { lead: t('story.entriesLead') })}
       ${
