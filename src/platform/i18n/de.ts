@@ -3116,8 +3116,8 @@ export const de: Messages = {
     complete: 'Vollständig',
     edit: 'Übersetzen',
     editorLead:
-      'Übersetzen Sie die Originaltexte des Angebots. Fehlt eine Übersetzung, sehen Nutzer den Text in ihrer nächsten ' +
-      'bevorzugten Sprache oder das Original.',
+      'Übersetzen Sie die Originaltexte des Angebots. Fehlt eine Übersetzung, sehen Nutzer den Text in ihrer ' +
+      'nächsten bevorzugten Sprache oder das Original.',
     export: 'CSV exportieren',
     file: 'CSV-Datei',
     files: 'Übersetzungsdateien',

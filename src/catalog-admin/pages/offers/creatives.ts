@@ -129,7 +129,8 @@ function creativeActions(context: PublisherContext, row: View): Html {
 /**
  * Creates an offer and, if a file was chosen, its first image in a single transaction. The API also creates offers
  * without a headline, but a form that lacks one is probably incomplete.
- * @throws AppError invalid_request if the headline is empty; invalid_picture, assigned to the file field; body_too_large
+ * @throws AppError invalid_request if the headline is empty; invalid_picture, assigned to the file field;
+ * body_too_large
  */
 export async function createWithImage(
   { management }: PageServices,

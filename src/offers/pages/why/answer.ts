@@ -65,7 +65,7 @@ function verdict({ publisher }: PublisherContext, own: Explanation, input: Decis
     ${influences.length > 0 && html`<p class="hint">${influencesText(publisher, influences)}</p>`}`;
 }
 
-/** Renders the list of failing rules. The verdict already contains a single one, and the reason given by the ranking. */
+/** Renders the list of failing rules. The verdict already contains a single one or the reason of the ranking. */
 function rules(texts: readonly { rule: FailingRule['rule']; text: string }[], failing: number): Html {
   if (failing === 0) return html`<p class="hint">${t('why.noRuleFails')}</p>`;
   if (failing === 1) return nothing;
