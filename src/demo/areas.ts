@@ -25,7 +25,15 @@ type Areas = {
   translations: Record<string, Record<string, string>>;
 };
 
-type AreaDeps = { call: CallApi; publisher: Publisher; offers: readonly Offer[]; nowMs: number; logger: Logger };
+type AreaDeps = {
+  call: CallApi;
+  publisher: Publisher;
+  offers: readonly Offer[];
+  nowMs: number;
+  /** Start of campaigns with a budget, before the generated activity, so that its plan covers all of it. */
+  campaignStartMs: number;
+  logger: Logger;
+};
 
 /** Identifier of a generated visitor. */
 export const visitorOf = (number: number): string => `demo-visitor-${number}`;
@@ -35,7 +43,14 @@ export const visitorOf = (number: number): string => `demo-visitor-${number}`;
  * pools, experiments, drafts, translations and settings. A call that fails is logged, and the others are still made.
  * @returns the key of the running experiment
  */
-export async function fillAreas({ call, publisher, offers, nowMs, logger }: AreaDeps): Promise<string> {
+export async function fillAreas({
+  call,
+  publisher,
+  offers,
+  nowMs,
+  campaignStartMs,
+  logger,
+}: AreaDeps): Promise<string> {
   const areas = JSON.parse(await readFile(new URL('../../demo/areas.json', import.meta.url), 'utf8')) as Areas;
   const attempt = (method: string, path: string, body: object | string): Promise<void> =>
     call(method, `/manage/v1/${path}`, body).catch((err: unknown) => logger.warn({ err, path }, 'demo call failed'));
@@ -52,9 +67,13 @@ export async function fillAreas({ call, publisher, offers, nowMs, logger }: Area
   }
   await attempt('PATCH', 'perk-messages/settings', areas.messages);
   for (const { offer, codes } of areas.coupons) await attempt('POST', `offers/${offerId(offer)}/coupon-codes`, codes);
-  for (const { campaign, goal, ...changes } of areas.caps) {
+  const schedule = { start_at: new Date(campaignStartMs).toISOString() };
+  for (const { campaign, goal, rules } of areas.caps) {
     const by = goal && new Date(nowMs + goal.days * dayMs).toISOString();
-    const body = { ...changes, ...(goal && { goal: { metric: goal.metric, count: goal.count, by } }) };
+    const body = {
+      ...(rules && { rules: { ...rules, schedule } }),
+      ...(goal && { goal: { metric: goal.metric, count: goal.count, by } }),
+    };
     await attempt('PATCH', `campaigns/${campaignId(campaign)}`, body);
   }
   for (const { offer, campaign, ...draft } of areas.drafts)

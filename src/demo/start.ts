@@ -107,7 +107,9 @@ async function fillDemo(deps: HistoryDeps & { logger: Logger }): Promise<void> {
     if ((await lastSessionBefore(pool, publisher.id, firstStartMs)) === null) {
       const host = /^(0\.0\.0\.0|::)$/.test(config.host) ? '127.0.0.1' : config.host;
       const call = callOwnApi(`http://${host.includes(':') ? `[${host}]` : host}:${config.port}`);
-      const areas = { call, publisher, offers: activeOffers(publisher), nowMs: firstStartMs, logger };
+      const offers = activeOffers(publisher);
+      const campaignStartMs = firstStartMs - (historyDays + 1) * dayMs;
+      const areas = { call, publisher, offers, nowMs: firstStartMs, campaignStartMs, logger };
       const key = await fillAreas(areas);
       const startMs = firstStartMs - (historyDays - 2) * dayMs;
       await backdateExperiment(pool, { publisherId: publisher.id, key, startMs });

@@ -39,7 +39,7 @@ export class Problem {
 
   /** Returns the message in English, as used by the API and the logs. */
   toString(): string {
-    return inEnglish(this.key, this.values && textsOf(this.values, String));
+    return inEnglish(this.key, this.values && convert(this.values, String));
   }
 
   toJSON(): string {
@@ -67,31 +67,44 @@ const maxStored = 500;
 
 /** Serialises a problem for a text column: as JSON with its key, or as English text if the JSON is too long. */
 export function storedProblem(problem: Problem): string {
-  const text = JSON.stringify({ key: problem.key, values: problem.values });
+  const text = JSON.stringify(storedForm(problem));
   return text.length <= maxStored ? text : String(problem);
 }
 
 /** Parses a stored problem. Earlier releases stored plain text, which is returned unchanged. */
 export function readProblem(stored: string): Problem | string {
   if (!stored.startsWith('{"key":')) return stored;
-  const { key, values } = JSON.parse(stored) as Pick<Problem, 'key' | 'values'>;
-  return isMessage(key) ? new Problem(key, values) : key;
+  return fromStored(JSON.parse(stored) as StoredForm);
+}
+
+/** Stored form of a problem. Problems among its values are stored in the same way, so that they can be translated. */
+type StoredForm = { key: MessageKey; values?: Readonly<Record<string, string | number | StoredForm>> | undefined };
+
+const storedForm = ({ key, values }: Problem): StoredForm => ({ key, values: values && convert(values, storedForm) });
+
+function fromStored({ key, values = {} }: StoredForm): Problem | string {
+  if (!isMessage(key)) return key;
+  const entries = Object.entries(values).map(([name, value]) => [
+    name,
+    typeof value === 'object' ? fromStored(value) : value,
+  ]);
+  return new Problem(key, Object.fromEntries(entries));
 }
 
 /** Returns the text of a problem in the reader's language. A string is returned unchanged. */
 export const wordProblem = (problem: Problem | string): string =>
   typeof problem === 'string'
     ? problem
-    : t(isNullable(problem) ? 'apiTexts.orEmpty' : problem.key, problem.values && textsOf(problem.values, wordProblem));
+    : t(isNullable(problem) ? 'apiTexts.orEmpty' : problem.key, problem.values && convert(problem.values, wordProblem));
 
 /** Whether this is the alternative "or null". In a form, an empty field stands for null in a request body. */
 const isNullable = ({ key }: Problem): boolean => key === 'apiTexts.orNull';
 
-/** Replaces nested problems with their messages. */
-const textsOf = (
+/** Converts nested problems. Other values stay the same. */
+const convert = <Converted>(
   values: Readonly<Record<string, ProblemValue>>,
-  word: (problem: Problem) => string,
-): Record<string, string | number> =>
+  change: (problem: Problem) => Converted,
+): Record<string, string | number | Converted> =>
   Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, value instanceof Problem ? word(value) : value]),
+    Object.entries(values).map(([name, value]) => [name, value instanceof Problem ? change(value) : value]),
   );

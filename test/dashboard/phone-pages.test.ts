@@ -26,6 +26,16 @@ afterAll(async () => {
   await demo?.close();
 });
 
+/** Returns the ID of an offer with coupon codes, whose page has one more card. */
+async function offerWithCodes(): Promise<number> {
+  const { rows } = await demo.t.pool.query<{ id: number }>('select id from offers order by id limit 1 offset 5');
+  const id = rows[0]?.id ?? 0;
+  const payload = { pattern: 'COFFEE-****-****', count: 400 };
+  const headers = { authorization: `Bearer ${demo.t.publisher.key}` };
+  await demo.t.app.inject({ method: 'POST', url: `/manage/v1/offers/${id}/coupon-codes`, headers, payload });
+  return id;
+}
+
 const heightOf = (): Promise<number> => page.evaluate(() => window.document.documentElement.scrollHeight);
 
 // Long timeout: the pages are opened one after another.
@@ -46,8 +56,10 @@ test('no page except lists is longer than 3,000 pixels on a phone', { timeout: t
   }
   // German labels are longer.
   await page.setExtraHTTPHeaders({ 'accept-language': 'de' });
-  for (const path of ['/alerts', '/event-types', '/settings/webhooks/new']) {
+  const inGerman = ['/alerts', '/event-types', '/settings/webhooks/new', '/overview?days=30', '/campaigns/1'];
+  for (const path of [...inGerman, `/offers/${await offerWithCodes()}`]) {
     await page.goto(demo.url + base + path);
+    await page.locator('[hx-trigger="load"]').waitFor({ state: 'detached' });
     const height = await heightOf();
     if (height > maxHeight) tooLong.push(`${path} in German: ${height}`);
   }

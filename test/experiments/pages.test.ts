@@ -187,7 +187,7 @@ test('a report shows its interval by day, and segments with a note on multiple c
   );
   for (const ago of [2, 1]) await recordPoints(t.pool, t.deps.now() - ago * 86_400_000);
   const page = await open('analyst', '/experiments/read');
-  await page.getByText('Variant b compared with control: revenue per 1,000 sessions').waitFor();
+  await page.getByText('Variant b compared with the control group: revenue per 1,000 sessions').waitFor();
   await page.locator('[data-chart] canvas').waitFor();
   await page.getByRole('link', { name: 'Device' }).click();
   await page.getByText('If you compare many segments, some differences are due to chance.').waitFor();
@@ -250,8 +250,10 @@ test('a variant with a share but no key is rejected with its input, and an empty
   await field('arm1.key').fill('');
   await section(page, 'Advanced unit settings');
   await field('arm1.texts').fill('{"settings":');
-  await page.getByText('50% of users get one offer, different texts or settings').waitFor();
+  await page.getByText('50% of users get one offer, different wording or settings').waitFor();
   await expect.poll(() => page.locator('#plan').innerText()).not.toMatch(/0, 1, 2/);
+  await field('arm1.texts').fill('{"settings": {"show_close": false, "screen_margin": 8}}');
+  await page.getByText('different wording or settings (Show close button, screen margin)').waitFor();
   await field('arm1.texts').fill('');
   await save(page);
   await page.locator('[name="arm1.key"][aria-invalid="true"]').waitFor();

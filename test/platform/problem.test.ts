@@ -38,6 +38,7 @@ test('forms say "empty" where the API says "null"', () => {
 test('a stored problem is worded when it is read, and text of an earlier release is kept', () => {
   const stored = storedProblem(tooLong);
   expect(inLanguage('de', () => wordProblem(readProblem(stored)))).toContain('2.048');
+  expect(inLanguage('de', () => wordProblem(readProblem(storedProblem(unused))))).toContain('Reihenfolgeregel');
   expect(readProblem('no mail server is set')).toBe('no mail server is set');
   expect(readProblem('{"key":"apiTexts.ofAnotherRelease"}')).toBe('apiTexts.ofAnotherRelease');
 });

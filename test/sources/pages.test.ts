@@ -63,7 +63,7 @@ test('an invalid value is reported at its field, with the input kept and nothing
   expect(answer.body).toMatch(/id="f-traits-0-to-error">The name must consist of 1 to 64 characters/);
   expect(answer.body).toContain('id="f-secret-error"');
   const twice = await admin.post(page, { ...row, 'traits.1.from': 'plan', 'traits.1.to': 'tier' });
-  expect(errorsIn(twice.body)).toEqual(['This name already has a row.']);
+  expect(errorsIn(twice.body)).toEqual(['This name is already mapped.']);
   expect(errorsIn((await admin.post(page, { 'audiences.0.to': 'vip' })).body)).toEqual([
     'Enter the name in the source.',
   ]);

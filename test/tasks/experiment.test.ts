@@ -79,7 +79,7 @@ test(
 
     await addUsers(t, 'one-offer-instead-of-three', { control: [0, 1, 2], 'one-offer': [1, 2, 3] });
     await page.reload();
-    await step(page, 'Variant one-offer earns 100.0% more per session than control (> 99% sure).');
+    await step(page, 'Variant one-offer earns 100.0% more per session than the control group (> 99% sure).');
     expect(await violations(page)).toEqual([]);
 
     // Pages 7 and 8: the variant becomes permanent, which can be undone.

@@ -166,7 +166,7 @@ export async function memberCards(
         ${isAdmin && view.rule === null ? addForm(context, to, createForm({ ids: '' })) : nothing}`,
     )}
     ${isAdmin ? card(t('audiences.questions'), questions(context, to, others)) : nothing}
-    ${card(t('audiences.usedBy'), useList(context, uses), { lead: t('audiences.usedByLead') })}
+    ${card(t('audiences.usedBy'), useList(context, uses), uses.length > 0 ? { lead: t('audiences.usedByLead') } : {})}
     ${imports.length > 0 && collapsedCard(t('audiences.imports'), importTable(context, imports))}`;
 }
 

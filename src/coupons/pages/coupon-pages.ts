@@ -146,12 +146,13 @@ async function formPage(
 ): Promise<Page> {
   const id = keyIn(context);
   const offers = context.path('/offers');
+  const headline = context.publisher.index.offers.find((offer) => offer.id === Number(id))?.copy.title;
   return {
     title: t('coupons.title'),
     nav: 'offers',
     trail: [
       { text: t('nav.offers'), href: offers },
-      { text: t('reports.offer', { id }), href: `${offers}/${id}` },
+      { text: headline || t('reports.offer', { id }), href: `${offers}/${id}` },
     ],
     status: errors.length === 0 && odds === undefined ? 200 : 422,
     body: await card(context, Number(id), {

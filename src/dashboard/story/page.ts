@@ -79,7 +79,7 @@ const sessionList = ({ publisher, path }: PublisherContext, { kind, sessionIds }
   card(
     t(`story.match_${kind}`),
     html`
-      <ul>
+      <ul class="stream">
         ${sessionIds.map(
           (id) => html`
             <li>

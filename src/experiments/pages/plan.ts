@@ -10,7 +10,7 @@ import { type PlannedDesign, planFor, plannedShares } from '../report/find.ts';
 import type { ExperimentPlan } from '../report/plan.ts';
 import { readForm } from './form.ts';
 import { experimentValues, isWizard, stateOf, stepField } from './wizard-state.ts';
-import { inWords } from './words.ts';
+import { inWords, maxDaysLeft } from './words.ts';
 
 /**
  * Renders an element with the estimated duration of the experiment. The browser loads it, and updates it with each edit
@@ -59,6 +59,7 @@ export function typedPlan(deps: PlanDeps, context: PublisherContext, fields: Fie
 export async function durationOf(deps: PlanDeps, context: PublisherContext, design: PlannedDesign): Promise<Html> {
   const { days = null, lift = 0 } = (await estimate(deps, context, design)) ?? {};
   if (days === null) return html`${t('experiments.planNone')}`;
+  if (days > maxDaysLeft) return html`${t('experiments.notEnoughLong')}`;
   return html`${t('experimentWizard.takes', { days, lift: percent(lift) })}`;
 }
 
@@ -71,6 +72,12 @@ export async function planOfDesign(deps: PlanDeps, context: PublisherContext, de
 function planText({ lift, days, users_needed: needed, users_per_day: perDay }: ExperimentPlan): Html {
   if (days === null || needed === null) return html`<p class="hint">${t('experiments.planNone')}</p>`;
   return html`
-    <p class="reach">${tHtml('experiments.planDays', { days, lift: percent(lift) })}</p>
+    <p class="reach">
+      ${
+        days > maxDaysLeft
+          ? t('experiments.notEnoughLong')
+          : tHtml('experiments.planDays', { days, lift: percent(lift) })
+      }
+    </p>
     <p class="hint">${t('experiments.planUsers', { users: count(needed), perDay: count(perDay) })}</p>`;
 }

@@ -128,7 +128,8 @@ function tiles(report: ExperimentReport, rowsOf: RowsOfArms): Html {
   const tile = (label: string, value: Html | string, hint: string): Html =>
     html`<div class="stat"><span>${label}</span><strong>${value}</strong><small class="hint">${hint}</small></div>`;
   const isWaiting = report.state === 'running' && !report.is_enough;
-  const goal = needed === null ? '' : t('experiments.needed', { users: count(needed), lift: percent(lift) });
+  const goal =
+    needed === null || report.is_enough ? '' : t('experiments.needed', { users: count(needed), lift: percent(lift) });
   return html`
     <div class="stats">
       ${tile(t('experiments.userCount'), rowsOf(armNames, 'sessions', count(users)), goal)}
@@ -173,12 +174,13 @@ function armsTable(
   const rows = report.arms.map((arm, at): Cell[] => {
     const revenue = arm.metrics[revenueName];
     const changes = design.find(({ key }) => key === arm.arm);
+    const changeText = changes && (changesInWords(changes, publisher) || t('experiments.asIs'));
     const wouldSee = t('experiments.wouldSee', { users: count(arm.would_have_seen.users) });
     const users = html`<span title="${wouldSee}">${count(arm.users)}</span>`;
     return [
       html`
         <strong>${arm.arm}</strong>
-        ${changes !== undefined && html`<br><span class="hint">${changesInWords(changes, publisher)}</span>`}`,
+        ${changeText !== undefined && html`<br><span class="hint">${changeText}</span>`}`,
       rowsOf([arm.arm], 'sessions', users),
       revenue === undefined ? '–' : rowsOf([arm.arm], 'revenue', moneyFormat(report.currency)(revenue.value)),
       at === 0 ? t('experiments.isControl') : liftText(revenue?.lift ?? null),
@@ -191,7 +193,7 @@ function armsTable(
       { text: t('experiments.armKey') },
       { text: t('experiments.userCount'), numeric: true },
       { text: t('experiments.revenue'), numeric: true },
-      { text: t('experiments.against', { control: report.control }) },
+      { text: t('experiments.against') },
       { text: t('experiments.best'), numeric: true, hint: t('experiments.bestHint') },
     ],
     rows,
@@ -260,7 +262,7 @@ function chartOf(arm: string, days: ExperimentReport['over_time']): Html[] {
 }
 
 /** Renders a table of all metrics and the publisher's own outcomes, by arm. */
-function metricsTable({ arms, control, currency }: ExperimentReport, rowsOf: RowsOfArms): Html {
+function metricsTable({ arms, currency }: ExperimentReport, rowsOf: RowsOfArms): Html {
   const names = [...new Set(arms.flatMap(({ metrics, outcomes }) => Object.keys({ ...metrics, ...outcomes })))];
   const money = moneyFormat(currency);
   const rows = names.flatMap((name) => {
@@ -281,7 +283,7 @@ function metricsTable({ arms, control, currency }: ExperimentReport, rowsOf: Row
   });
   const columns = [
     ...[{ text: t('experiments.metric') }, { text: t('experiments.armKey') }],
-    ...[{ text: t('experiments.value'), numeric: true }, { text: t('experiments.against', { control }) }],
+    ...[{ text: t('experiments.value'), numeric: true }, { text: t('experiments.against') }],
     { text: t('experiments.best'), numeric: true },
   ];
   return table(t('experiments.allMetrics'), columns, rows);

@@ -122,18 +122,20 @@ export function trafficFields(
 
 type Checked = { values: ExperimentValues; duration: Html; key: string };
 
-/** Renders the last step: what will happen, in one paragraph, and the values to look at again. */
+/** Renders the last step: what will happen, and the values to look at again. */
 export function checkSummary(context: PublisherContext, { values, duration, key }: Checked): Html {
   return html`
-    <p>${whatHappens(values, context)} ${duration} ${endOf(values, context)}</p>
+    <ul class="sentences">
+      ${[...whatHappens(values, context), duration, endOf(values, context)].map((text) => html`<li>${text}</li>`)}
+    </ul>
     ${descriptionList([
       [t('experiments.name'), html`<span translate="no">${values.name}</span>`],
       [t('experiments.key'), html`<code>${key}</code>`],
     ])}`;
 }
 
-/** Describes in one paragraph what happens once the experiment has been created. */
-function whatHappens(values: ExperimentValues, { publisher }: PublisherContext): string {
+/** Describes what happens once the experiment has been created. */
+function whatHappens(values: ExperimentValues, { publisher }: PublisherContext): string[] {
   const { placements, arms, holdout, ramp, start_at: start } = values;
   const rest = 1 - arms.reduce((sum, { share }) => sum + share, holdout);
   return [
@@ -146,7 +148,7 @@ function whatHappens(values: ExperimentValues, { publisher }: PublisherContext):
     ...(rest > 0.001 ? [t('experimentWizard.othersStay', { share: percent(Math.round(rest * 1e4) / 1e4) })] : []),
     ...(ramp === null ? [] : [t('experimentWizard.grows')]),
     t('experimentWizard.compares'),
-  ].join(' ');
+  ];
 }
 
 const endOf = ({ end_at: end }: ExperimentValues, { publisher }: PublisherContext): string =>

@@ -1,5 +1,5 @@
 import type { Publisher } from '../../catalog/types.ts';
-import { t } from '../../platform/i18n/messages.ts';
+import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { change, changeSize, count, decimal, fieldName, momentText, percent, utc } from '../../shell/format.ts';
 import { type ArmInput, labelNames } from '../configuration/changes.ts';
 import type { ExperimentValues, ExperimentView } from '../configuration/view.ts';
@@ -48,7 +48,7 @@ export const liftText = (lift: Estimate | null): string =>
     : t('experiments.between', { lift: change(lift.estimate), low: change(lift.low), high: change(lift.high) });
 
 /** Number of days up to which the remaining time is shown. A longer time is not worth waiting for. */
-const maxDaysLeft = 365;
+export const maxDaysLeft = 365;
 
 /** Returns the remaining days as text, such as `12` or `> 365`. */
 export const daysLeftText = (days: number | null): string => {
@@ -66,10 +66,30 @@ export function daysText({ is_enough: isEnough, days_left: days, enough_since: s
   return days > maxDaysLeft ? t('experiments.notEnoughLong') : t('experiments.notEnoughDays', { days });
 }
 
-/** Returns the names of the labels and settings that an arm changes, as they appear in the form. */
+/** Names of settings. Those of rarely used settings are their names in the API. */
+const settingNames: Readonly<Record<string, MessageKey>> = {
+  ad_animation: 'themes.animation',
+  ad_position: 'themes.dialogPosition',
+  button_order: 'themes.buttonOrder',
+  close_ad_on_click_outside: 'themes.closeOnClickOutside',
+  darken_bg: 'themes.darkenPage',
+  delay: 'themes.delay',
+  enable_effect_shimmer_pos_cta: 'experiments.settingShimmer',
+  offerwall_cta: 'themes.moreOffers',
+  perkswallet_cta: 'themes.saveForLater',
+  progress_bar_type: 'themes.progress',
+  show_ads_on_exit: 'themes.showOnExit',
+  show_close: 'themes.closeButton',
+  usp_cta_text: 'themes.perkCheckbox',
+};
+
+/** Returns the names of the labels and settings that an arm changes. */
 const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 'labels'>): string[] => [
   // While the user is still typing, the settings may not be an object.
-  ...(typeof settings === 'object' ? Object.keys(settings ?? {}) : []).map(fieldName),
+  ...(typeof settings === 'object' ? Object.keys(settings ?? {}) : []).map((name) => {
+    const key = settingNames[name];
+    return key === undefined ? fieldName(name) : t(key);
+  }),
   ...labelNames.filter((name) => labels?.[name] !== undefined).map((name) => t(`experiments.label_${name}`)),
 ];
 
@@ -158,7 +178,6 @@ export function headlineOf(report: ExperimentReport, state: ExperimentView['stat
     const sure = report.arms.length > 2 ? null : probabilityOf(report, leader);
     return t('experiments.earns', {
       arm: best.arm.arm,
-      control: report.control,
       lift: changeSize(Math.abs(best.lift.estimate)),
       direction: isMore ? 'more' : 'less',
       sure: sure === null ? 'unknown' : probabilityText(sure),
@@ -183,10 +202,7 @@ export function winnerOf(report: ExperimentReport): string | null {
 /** Returns the best result so far and the time until there is enough data. */
 export function detailOf(report: ExperimentReport, state: ExperimentView['state']): string {
   const best = isTrusted(report) ? bestOf(report) : null;
-  const bestArm =
-    best === null
-      ? []
-      : [t('experiments.found', { arm: best.arm.arm, control: report.control, lift: liftText(best.lift) })];
+  const bestArm = best === null ? [] : [t('experiments.found', { arm: best.arm.arm, lift: liftText(best.lift) })];
   return [...bestArm, ...(state === 'running' || report.is_enough ? [daysText(report)] : [])].join(' ');
 }
 

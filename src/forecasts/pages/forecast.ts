@@ -9,7 +9,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
-import { card, descriptionList, link, notice, table } from '../../shell/components.ts';
+import { card, collapsedCard, descriptionList, linkButton, notice, table } from '../../shell/components.ts';
 import { keyIn } from '../../shell/context.ts';
 import { count, moneyFormat, percent } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
@@ -46,16 +46,17 @@ export function forecastPages(app: App, deps: Shell & PageDeps & { management: M
   });
 }
 
-/** Renders the card of the campaign page. The browser loads the forecast when the user scrolls to it. */
+/** Renders the card of the campaign page. The browser loads the forecast when the user opens the card. */
 export const forecastCard: Card = async ({ path }, id) => {
   const href = path(`/campaigns/${id}/forecast`);
-  return card(
+  return collapsedCard(
     t('forecasts.title'),
     html`
-      <div class="forecast" aria-live="polite" hx-get="${href}" hx-trigger="revealed">
+      <div class="forecast" aria-live="polite" hx-get="${href}" hx-trigger="toggle once from:closest details">
         <p class="hint">${t('forecasts.calculating')}</p>
-      </div>`,
-    { lead: t('forecasts.lead'), actions: link(href, t('forecasts.byDay')) },
+      </div>
+      <p class="actions">${linkButton(href, t('forecasts.byDay'))}</p>`,
+    { lead: t('forecasts.lead') },
   );
 };
 

@@ -3,7 +3,7 @@ import type { Card, PageExtensions, PublisherContext } from '../../catalog/pages
 import type { createFailFast } from '../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import { badge, card, collapsedCard, descriptionList, notice } from '../../shell/components.ts';
+import { badge, collapsedCard, descriptionList, notice } from '../../shell/components.ts';
 import { moment, momentText } from '../../shell/format.ts';
 import { findLandingPages, type LandingPageOf, type LandingPageView } from '../view.ts';
 import { checksToPause } from '../watch.ts';
@@ -13,17 +13,12 @@ export function landingCards(
   pool: pg.Pool,
   failFast: ReturnType<typeof createFailFast>,
 ): Pick<PageExtensions, 'campaignCards' | 'offerCards'> {
-  const cardOf = async (
-    context: PublisherContext,
-    kind: LandingPageOf,
-    id: number,
-    isCollapsed = false,
-  ): Promise<Html> => {
+  const cardOf = async (context: PublisherContext, kind: LandingPageOf, id: number): Promise<Html> => {
     const pageById = await findLandingPages(pool, kind, [id]);
     const isOn = await areChecksOn(pool, context.publisher.id);
-    return landingCard(context, kind, pageById.get(id) ?? null, { isOn, isCollapsed });
+    return landingCard(context, kind, pageById.get(id) ?? null, isOn);
   };
-  const campaignCard: Card = (context, id) => failFast(() => cardOf(context, 'campaign', id, true));
+  const campaignCard: Card = (context, id) => failFast(() => cardOf(context, 'campaign', id));
   const offerCard: Card = (context, id) =>
     failFast(async () => {
       const { rows } = await pool.query<{ campaign_id: number; has_action: boolean }>(
@@ -52,7 +47,7 @@ function landingCard(
   { publisher }: PublisherContext,
   kind: LandingPageOf,
   page: LandingPageView | null,
-  { isOn, isCollapsed }: { isOn: boolean; isCollapsed: boolean },
+  isOn: boolean,
 ): Html {
   const off = isOn ? nothing : html`<p class="hint">${t('landingPages.switchedOff')}</p>`;
   const body =
@@ -61,7 +56,7 @@ function landingCard(
   const lead = t('landingPages.lead');
   const content = html`${off}${body}`;
   const isOpen = page !== null && page.result !== 'found';
-  return isCollapsed ? collapsedCard(title, content, { lead, isOpen }) : card(title, content, { lead });
+  return collapsedCard(title, content, { lead, isOpen });
 }
 
 const tones = { found: 'good', gone: 'bad', moved: 'bad', unreachable: 'warn' } as const;

@@ -116,7 +116,7 @@ function onlyPublisher({ publishers }: Snapshot): number | null {
   return second === undefined ? (first ?? null) : null;
 }
 
-function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered): LiveCall {
+function callOf(request: FastifyRequest, { status, ms, error, body: payload }: Answered): LiveCall {
   const { visible: query, hiddenTexts: ofQuery } = maskRequest(request.query);
   const { visible: body, hiddenTexts: ofBody } = maskRequest(isManagement(request) ? null : request.body);
   const response = parsed(payload()) as { error?: LiveCall['error']; data?: { session_id?: unknown } } | null;
@@ -130,10 +130,27 @@ function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered
     query,
     body: body ?? null,
     answer,
-    error: isRefused(status) ? (answer?.error ?? null) : null,
+    error: isRefused(status) && answer?.error ? withStoredDetails(answer.error, error) : null,
     notes: (request.notes ?? []).map(({ path, message }) => ({ path, message: storedProblem(message) })),
     sessionId: typeof sessionId === 'string' ? sessionId : null,
   };
+}
+
+type Refusal = NonNullable<LiveCall['error']>;
+
+/**
+ * Replaces the English messages of invalid fields with their stored form, so that they can be shown in the reader's
+ * language. A message whose values were masked stays in English.
+ */
+function withStoredDetails(masked: Refusal, error: AppError | null): Refusal {
+  if (!Array.isArray(masked.details)) return masked;
+  const details = (masked.details as NonNullable<Refusal['details']>).map((detail, at) => {
+    const message = error?.details?.[at]?.message;
+    return message !== undefined && String(message) === detail.message
+      ? { ...detail, message: storedProblem(message) }
+      : detail;
+  });
+  return { ...masked, details };
 }
 
 /** Maximum size of a recorded response, in bytes. */

@@ -107,10 +107,12 @@ function isRequested({ status, placement }: Query, call: LiveCall, placements: r
 }
 
 function eventOf({ id, at, placements, call }: LoggedCall & { placements: readonly string[] }): StreamEvent {
-  const { sessionId, ...rest } = call;
-  const notes = call.notes.map(({ path, message }) => ({ path, message: readProblem(message) }));
+  const { sessionId, error: refusal, ...rest } = call;
+  const inEnglish = ({ path, message }: LiveCall['notes'][number]) => ({ path, message: readProblem(message) });
+  const notes = call.notes.map(inEnglish);
+  const error = refusal?.details ? { ...refusal, details: refusal.details.map(inEnglish) } : refusal;
   return {
     name: 'call',
-    data: JSON.stringify({ id, at: at.toISOString(), placements, session_id: sessionId, ...rest, notes }),
+    data: JSON.stringify({ id, at: at.toISOString(), placements, session_id: sessionId, ...rest, error, notes }),
   };
 }

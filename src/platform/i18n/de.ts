@@ -1534,7 +1534,7 @@ export const de: Messages = {
     goalDelivered:
       '{delivered} von {count} {metric, select, impressions {Impressions} clicks {Klicks} other {Conversions}} ' +
       'erreicht. Frist:',
-    goalExpected: 'Bis jetzt geplant: {expected}. Davon erreicht:',
+    goalExpected: 'Bis jetzt geplant: {expected}. Bisher erreicht:',
     goalHeldBack:
       'Regeln, die die Kampagne in den letzten 24 Stunden ausgeschlossen haben, mit ihrem Anteil an den ' +
       'Entscheidungen:',
@@ -1744,9 +1744,9 @@ export const de: Messages = {
     pacing: 'Pacing',
     pacingHint: 'Wie sich Budgets und Gesamtlimits über den Tag verteilen.',
     exclusionGroups: 'Ausschlussgruppen',
-    exclusionGroupsHint: 'Eine Antwort zeigt höchstens eine Kampagne jeder Gruppe.',
+    exclusionGroupsHint: 'Eine Antwort enthält höchstens eine Kampagne je Gruppe.',
     forcePriority: 'Immer zuerst ausspielen',
-    forcePriorityHint: 'Steht vor allen Kampagnen ohne diese Einstellung.',
+    forcePriorityHint: 'Wird vor allen Kampagnen ohne diese Einstellung ausgespielt.',
     zoneOfUser: 'Zeitzone des Nutzers, falls bekannt',
     schedule: 'Zeitplan',
     start: 'Start',
@@ -1931,8 +1931,7 @@ export const de: Messages = {
     chooseSome:
       'Geben Sie mindestens eine Kategorie, einen Werbetreibenden, eine Marke oder eine Domain ein, oder wählen Sie ' +
       'alle Angebote.',
-    blocksAllAt:
-      'Diese Regeln sperren alle Angebote auf dem Anzeigenplatz {placement}. Dort wird kein Angebot angezeigt.',
+    blocksAllAt: 'Diese Regeln sperren alle Angebote am Anzeigenplatz {placement}. Dort wird kein Angebot angezeigt.',
     placementLead: 'Diese Regeln gelten nur für {placement}, zusätzlich zu den Regeln für alle Anzeigenplätze.',
     title: 'Sperrregeln',
     lead: 'Angebote, die Sie nie zeigen möchten, unabhängig von ihren Kampagnen.',
@@ -1974,9 +1973,10 @@ export const de: Messages = {
     givenAt: 'Vergeben',
     heldAt: 'Reserviert',
     isHeld: 'Reserviert',
-    lead: 'Jede Zeit öffnet die Sitzung, in der der Nutzer den Code bekommen hat. Angebot:',
+    lead: 'Wählen Sie eine Zeit, um die Sitzung zu öffnen, in der der Nutzer den Code erhalten hat. Angebot:',
     none: 'Keine Codes',
-    noneText: 'Codes erscheinen hier, sobald Nutzer sie bekommen und der Werbetreibende ihre Einlösung meldet.',
+    noneText:
+      'Codes erscheinen hier, sobald Nutzer sie erhalten. Einlösungen folgen, wenn der Werbetreibende sie meldet.',
     title: 'Vergebene Codes',
     until: 'bis',
   },
@@ -2650,11 +2650,11 @@ export const de: Messages = {
     armsStep: 'Varianten',
     armsTitle: 'Was sehen die Nutzer?',
     askHint_floor: 'Einige Nutzer sehen nur Angebote mit einem erwarteten Mindesterlös.',
-    askHint_holdout: 'Einige Nutzer sehen keine Angebote oder keine einer bestimmten Kampagne.',
+    askHint_holdout: 'Einige Nutzer sehen keine Angebote oder keine Angebote einer bestimmten Kampagne.',
     askHint_labels: 'Zum Beispiel der Name des Anzeigenblocks oder seine Buttons.',
     askHint_offers: 'Zum Beispiel ein Angebot statt drei.',
     askHint_other: 'Kombinieren Sie mehrere Änderungen, oder ändern Sie Einstellungen des Anzeigenblocks.',
-    askHint_ranking: 'Vergleicht es mit dem aktuellen Ranking Ihrer Kampagnen.',
+    askHint_ranking: 'Vergleicht dies mit dem aktuellen Ranking Ihrer Kampagnen.',
     askHint_theme: 'Vergleicht Designs, die Sie bereits angelegt haben.',
     ask_floor: 'Bringen weniger, aber besser bezahlte Angebote mehr ein?',
     ask_holdout: 'Wie viel bringen Angebote oder eine Kampagne wirklich?',
@@ -2726,7 +2726,7 @@ export const de: Messages = {
     adoptTitle: '„{arm}“ dauerhaft übernehmen?',
     adoptUnknown: 'Es gibt noch kein Ergebnis, das zeigt, ob {arm} besser ist.',
     adoptUnlikely: '{arm} ist nur mit einer Wahrscheinlichkeit von {probability} die beste Variante.',
-    against: 'Im Vergleich zu {control}',
+    against: 'Im Vergleich zur Kontrollgruppe',
     allMetrics: 'Alle Kennzahlen und Ergebnisse',
     allOffers: 'Alle Angebote',
     arm: 'Variante {number}',
@@ -2775,8 +2775,8 @@ export const de: Messages = {
     doesTheme: 'das Design „{theme}“',
     draftState: 'Entwurf',
     earns:
-      'Variante {arm} bringt je Sitzung {lift} {direction, select, more {mehr} other {weniger}} Umsatz als ' +
-      '{control}{sure, select, unknown {} other { (zu {sure} sicher)}}.',
+      'Variante {arm} bringt je Sitzung {lift} {direction, select, more {mehr} other {weniger}} Umsatz als die ' +
+      'Kontrollgruppe{sure, select, unknown {} other { (zu {sure} sicher)}}.',
     endAt: 'Ende',
     endAtHint: 'Leer lassen, um es manuell zu stoppen.',
     endedBefore: 'Ohne Ergebnis beendet: {users} von etwa {needed} Nutzern.',
@@ -2787,7 +2787,7 @@ export const de: Messages = {
     enoughSince: 'Seit {day} reichen die Daten für eine Entscheidung aus.',
     erased: 'Die Daten {count, plural, one {eines Nutzers} other {von # Nutzern}} wurden gelöscht.',
     floor: 'Mindesterlös je 1.000 Impressions',
-    found: 'Variante {arm} im Vergleich zu {control}: Umsatz je 1.000 Sitzungen {lift}.',
+    found: 'Variante {arm} im Vergleich zur Kontrollgruppe: Umsatz je 1.000 Sitzungen {lift}.',
     high: 'Obergrenze',
     history: 'Verlauf',
     historyShare: 'Genauigkeitsgewinn durch frühere Daten',
@@ -2840,7 +2840,8 @@ export const de: Messages = {
     noHistory: 'Noch keine Änderungen. Starten Sie das Experiment, wenn der Entwurf fertig ist.',
     none: 'Noch keine Experimente',
     noneText:
-      'Vergleichen Sie Designs, Rankings oder die Anzahl der Angebote, oder messen Sie die Wirkung ohne Angebote.',
+      'Vergleichen Sie Designs, Rankings oder die Anzahl der Angebote, oder messen Sie, wie viel Angebote überhaupt ' +
+      'bringen.',
     notComparable: 'Der Umsatz der Varianten lässt sich nicht vergleichen.',
     notConverted:
       'Umsatz in {currencies} fehlt im Vergleich, weil es keinen Wechselkurs gab. Fügen Sie ihn unter „Wechselkurse“ ' +
@@ -2906,6 +2907,7 @@ export const de: Messages = {
     segmentsLead:
       'Nach der ersten Sitzung jedes Nutzers. Nutzen Sie Segmente, um einen Unterschied zu verstehen, nicht um einen ' +
       'zu suchen.',
+    settingShimmer: 'Schimmereffekt des Ja-Buttons',
     share: 'Anteil (%)',
     sharesWrong: 'Die Nutzerzahlen passen nicht zu den Anteilen: Einige Nutzer fehlen oder zählen doppelt.',
     since: 'Aktuelle Version seit',
@@ -3142,7 +3144,7 @@ export const de: Messages = {
     complete: 'Vollständig',
     edit: 'Übersetzen',
     editorLead:
-      'Die linke Spalte zeigt die Originaltexte des Angebots. Fehlt eine Übersetzung, sehen Nutzer den Text in ihrer ' +
+      'Übersetzen Sie die Originaltexte des Angebots. Fehlt eine Übersetzung, sehen Nutzer den Text in ihrer ' +
       'nächsten bevorzugten Sprache oder das Original.',
     export: 'CSV exportieren',
     file: 'CSV-Datei',
@@ -4119,7 +4121,7 @@ export const de: Messages = {
     kind_void: 'Conversion storniert',
     lead: '{metric}, {days}. Zeiten in {zone}. Neueste Sitzung zuerst.',
     leadMinutes: '{metric} der letzten {minutes} Minuten. Neueste Sitzung zuerst.',
-    metric: 'Zeilen zu',
+    metric: 'Kennzahl',
     metric_perks_confirmed: 'Sitzungen mit bestätigten Perks',
     metric_perks_delivered: 'Sitzungen mit zugestelltem Perk-Webhook',
     metric_perks_selected: 'Sitzungen mit ausgewählten Perks',
@@ -4354,7 +4356,8 @@ export const de: Messages = {
     becomes: 'Verwendung der Daten',
     mapping: 'Zuordnung',
     mappingHint:
-      'Links stehen die Namen in der Quelle, rechts die in Perkwire. Sind beide gleich, lassen Sie den rechten leer.',
+      'Links stehen die Namen in der Quelle, rechts die in Perkwire. Sind beide gleich, lassen Sie das rechte Feld ' +
+      'leer.',
     traits: 'Nutzereigenschaften',
     traitsHint: 'Eigenschaften aus „identify“-Ereignissen, etwa plan.',
     traitsRow: 'Nutzereigenschaft',
@@ -4392,7 +4395,7 @@ export const de: Messages = {
     secretMissing: 'Geben Sie das gemeinsame Geheimnis ein, oder wählen Sie Anfragen ohne Signatur.',
     eventsValue: 'Eigenschaft mit dem Wert (optional)',
     fromMissing: 'Geben Sie den Namen in der Quelle ein.',
-    fromTwice: 'Für diesen Namen gibt es schon eine Zeile.',
+    fromTwice: 'Dieser Name ist bereits zugeordnet.',
     saved: 'Datenquelle gespeichert.',
     traitBecomes: 'Die Nutzereigenschaft <b>{from}</b> setzt das Attribut <b>{to}</b>.',
     groupTraitBecomes: 'Die Gruppeneigenschaft <b>{from}</b> setzt das Attribut <b>{to}</b> ihrer Nutzer.',
@@ -4833,7 +4836,7 @@ export const de: Messages = {
     competition: 'Konkurrierende Angebote',
     competitionHint:
       'Limits, Budgets, Ablehnungen und Pacing entsprechen dem aktuellen Stand. Angebote gleicher Priorität werden ' +
-      'nach Zufall und erwartetem Umsatz geordnet; ihre Reihenfolge kann sich bei jeder Anfrage ändern.',
+      'nach erwartetem Umsatz und mit etwas Zufall geordnet; ihre Reihenfolge kann sich bei jeder Anfrage ändern.',
     country: 'Land',
     countryExample: 'DE',
     custom: 'Eigene Attribute',
@@ -4907,9 +4910,7 @@ export const de: Messages = {
     rule_sequence_denied: 'Reihenfolgeregel',
     rule_sequence_reserved: 'Position reserviert',
     rule_positions_filled: 'Positionen belegt',
-    rulesFail:
-      '{count, plural, one {# Regel schließt} other {# Regeln schließen}} das Angebot aus. Schon eine davon ' +
-      'verhindert, dass es gezeigt wird.',
+    rulesFail: '{count, number} Regeln schließen das Angebot aus. Schon eine davon verhindert, dass es gezeigt wird.',
     sessionHint: 'Erklärt die zu dieser Sitzung gespeicherte Entscheidung.',
     sessionId: 'Sitzungs-ID',
     sessions: 'Sitzungen',

@@ -1382,12 +1382,13 @@ export const en = {
     goalBy: 'Deadline',
     goalByHint: '{zone} time.',
     goalLead:
-      'While a campaign is behind its plan, it is shown before other campaigns of the same priority, as far as needed.',
+      'A campaign that is behind its plan is shown before other campaigns of the same priority, as often as it needs ' +
+      'to catch up.',
     goalDelivered:
       '{delivered} of {count} {metric, select, impressions {impressions} clicks {clicks} other {conversions}} ' +
       'delivered. Deadline:',
     goalExpected: 'Planned by now: {expected}. Delivered so far:',
-    goalHeldBack: 'Rules that excluded the campaign in the last 24 hours, and their share of decisions:',
+    goalHeldBack: 'Rules that excluded the campaign in the last 24 hours, with the share of decisions they affected:',
     category: 'Category',
     tags: 'Tags',
     clickIdParam: 'URL parameter for the click ID',
@@ -1516,7 +1517,7 @@ export const en = {
     outcome_opted_out: 'User declined the campaign',
     outcome_frequency_cap: 'Frequency cap reached',
     outcome_total_cap: 'Total cap or budget used up',
-    outcome_cap_reserved: 'Rest of a cap or budget is reserved',
+    outcome_cap_reserved: 'Remaining cap or budget is reserved',
     outcome_pacing: 'Ahead of pacing plan',
     outcome_other_placement: 'Shown at another placement of the same request',
     outcome_held_out: 'Withheld by an experiment',
@@ -1534,8 +1535,8 @@ export const en = {
     noDecision: 'No data yet. Figures will appear when you receive traffic.',
     budgets: 'Budgets and caps',
     budgetsLead:
-      'Usage in the current periods. Reserved: may still be used by offers that users see now, and is released ' +
-      'later. Unbilled: events that no longer fitted into the budget.',
+      'Usage in the current periods. Reserved: set aside for offers that users are viewing now, and released later ' +
+      'if unused. Unbilled: events that the budget no longer covered.',
     limit: 'Limit',
     limitOf:
       '{limit} {metric, select, impressions {impressions } clicks {clicks } own {events {event} } other {}}{per, ' +
@@ -1589,7 +1590,7 @@ export const en = {
     pacing: 'Pacing',
     pacingHint: 'How budgets and total caps are spread over the day.',
     exclusionGroups: 'Exclusion groups',
-    exclusionGroupsHint: 'A response shows at most one campaign of each group.',
+    exclusionGroupsHint: 'A response contains at most one campaign from each group.',
     forcePriority: 'Always show first',
     forcePriorityHint: 'Shown before all campaigns without this setting.',
     zoneOfUser: 'User’s time zone, if known',
@@ -1803,14 +1804,14 @@ export const en = {
   },
   couponCodes: {
     deleted:
-      'Codes of erased users are not listed. Neither are codes whose retention period has ended. The numbers above ' +
-      'still include them.',
+      'Codes of erased users and codes whose retention period has ended are not listed. The numbers above still ' +
+      'include them.',
     givenAt: 'Assigned',
     heldAt: 'Reserved',
     isHeld: 'Reserved',
-    lead: 'Each time opens the session in which the user received the code. Offer:',
+    lead: 'Select a time to open the session in which the user received the code. Offer:',
     none: 'No codes here',
-    noneText: 'Codes appear here as soon as users receive them and the advertiser reports what became of them.',
+    noneText: 'Codes appear here as soon as users receive them. Redemptions follow when the advertiser reports them.',
     title: 'Assigned codes',
     until: 'until',
   },
@@ -2447,18 +2448,18 @@ export const en = {
     armsStep: 'Variants',
     armsTitle: 'What do users see?',
     askHint_floor: 'Some users only see offers with a minimum expected revenue.',
-    askHint_holdout: 'Some users see no offers, or none of one campaign.',
+    askHint_holdout: 'Some users see no offers, or no offers from one campaign.',
     askHint_labels: 'For example, the name of the unit or its buttons.',
     askHint_offers: 'For example, one offer instead of three.',
     askHint_other: 'Combine several changes, or change settings of the unit.',
-    askHint_ranking: 'Compares it with the current ranking of your campaigns.',
+    askHint_ranking: 'Compares this with the current ranking of your campaigns.',
     askHint_theme: 'Compares themes that you have already created.',
     ask_floor: 'Do fewer, better paid offers earn more?',
     ask_holdout: 'How much do offers or a campaign really add?',
-    ask_labels: 'Which texts work best?',
+    ask_labels: 'Which wording works best?',
     ask_offers: 'How many offers should users see?',
     ask_other: 'Something else',
-    ask_ranking: 'Is ranking by weight only better?',
+    ask_ranking: 'Is it better to rank offers by weight only?',
     ask_theme: 'Which theme works best?',
     back: 'Back',
     checkStep: 'Check',
@@ -2518,7 +2519,7 @@ export const en = {
     adoptTitle: 'Make “{arm}” permanent?',
     adoptUnknown: 'There is no result yet that shows whether {arm} is better.',
     adoptUnlikely: 'The probability that {arm} is the best variant is only {probability}.',
-    against: 'Compared with {control}',
+    against: 'Compared with the control group',
     allMetrics: 'All metrics and outcomes',
     allOffers: 'All offers',
     arm: 'Variant {number}',
@@ -2562,12 +2563,12 @@ export const en = {
     doesFloor: 'only offers with a minimum revenue of {floor}',
     doesOffers: '{count, plural, one {one offer} other {# offers}}',
     doesRanking: 'offers ranked by weight only',
-    doesTexts: 'different texts or settings ({names})',
+    doesTexts: 'different wording or settings ({names})',
     doesTheme: 'the theme “{theme}”',
     draftState: 'Draft',
     earns:
-      'Variant {arm} earns {lift} {direction, select, more {more} other {less}} per session than {control}{sure, ' +
-      'select, unknown {} other { ({sure} sure)}}.',
+      'Variant {arm} earns {lift} {direction, select, more {more} other {less}} per session than the control ' +
+      'group{sure, select, unknown {} other { ({sure} sure)}}.',
     endAt: 'End time',
     endAtHint: 'Leave empty to stop it manually.',
     endedBefore: 'Ended without a result: {users} of about {needed} users.',
@@ -2578,7 +2579,7 @@ export const en = {
     enoughSince: 'There has been enough data for a decision since {day}.',
     erased: 'The data of {count, plural, one {one user was} other {# users was}} erased.',
     floor: 'Minimum revenue per 1,000 impressions',
-    found: 'Variant {arm} compared with {control}: revenue per 1,000 sessions {lift}.',
+    found: 'Variant {arm} compared with the control group: revenue per 1,000 sessions {lift}.',
     high: 'Upper bound',
     history: 'History',
     historyShare: 'Precision gained from past data',
@@ -2689,6 +2690,7 @@ export const en = {
     segments: 'Segments',
     segmentsNone: 'Select a property to compare its values.',
     segmentsLead: 'Based on each user’s first session. Use segments to understand a difference, not to look for one.',
+    settingShimmer: 'shimmer effect of the “Yes” button',
     share: 'Share (%)',
     sharesWrong: 'The numbers of users do not match the shares: some users are missing or counted twice.',
     since: 'Current version since',
@@ -2915,8 +2917,8 @@ export const en = {
     complete: 'Complete',
     edit: 'Translate',
     editorLead:
-      'The left column shows the offer’s original texts. Where a translation is missing, users see the text in their ' +
-      'next preferred language, or the original.',
+      'Translate the original texts of the offer. Where a translation is missing, users see the text in their next ' +
+      'preferred language, or the original.',
     export: 'Export CSV',
     file: 'CSV file',
     files: 'Translation files',
@@ -3123,8 +3125,8 @@ export const en = {
   },
   metricDefinitions: {
     sessions:
-      'Answered offer requests. In reports by offer or campaign, a session counts once for each of them, so these ' +
-      'rows have no total.',
+      'Answered offer requests. In reports by offer or campaign, a session counts once for each offer or campaign ' +
+      'that it contains, so these reports have no total.',
     filled_sessions: 'Sessions with at least one offer.',
     fill_rate: 'Filled sessions divided by sessions. Not available by offer, campaign or advertiser.',
     impressions: 'How often users saw an offer.',
@@ -3830,8 +3832,8 @@ export const en = {
       'Rows are stored for {days} days. Rows of sessions before {day} have been deleted, but reports still count ' +
       'them.',
     duplicates:
-      'Each event counts once per offer and session, and each conversion once per transaction ID. Repetitions get ' +
-      'the same response and are not stored again.',
+      'Each event counts once per offer and session, and each conversion once per transaction ID. Repeated ' +
+      'events get the same response and are not stored again.',
     emptySession: 'no offer: {reason}',
     inReport: '{metric} in the report:',
     kind: 'Row',
@@ -3847,7 +3849,7 @@ export const en = {
     kind_void: 'Conversion voided',
     lead: '{metric}, {days}. Times in {zone}. Newest session first.',
     leadMinutes: '{metric} of the last {minutes} minutes. Newest session first.',
-    metric: 'Rows of',
+    metric: 'Metric',
     metric_perks_confirmed: 'Sessions with confirmed perks',
     metric_perks_delivered: 'Sessions with a delivered perk webhook',
     metric_perks_selected: 'Sessions with selected perks',
@@ -4066,7 +4068,7 @@ export const en = {
     becomes: 'How data is used',
     mapping: 'Mapping',
     mappingHint:
-      'Names in the source on the left, names in Perkwire on the right. Leave the right one empty if both are equal.',
+      'Left: the name in the source. Right: the name in Perkwire. Leave the right field empty if both are the same.',
     traits: 'User traits',
     traitsHint: 'Traits of “identify” events, such as plan.',
     traitsRow: 'User trait',
@@ -4103,7 +4105,7 @@ export const en = {
     secretMissing: 'Enter the shared secret, or choose requests without a signature.',
     eventsValue: 'Property with the value (optional)',
     fromMissing: 'Enter the name in the source.',
-    fromTwice: 'This name already has a row.',
+    fromTwice: 'This name is already mapped.',
     saved: 'Data source saved.',
     traitBecomes: 'The user trait <b>{from}</b> sets the attribute <b>{to}</b>.',
     groupTraitBecomes: 'The group trait <b>{from}</b> sets the attribute <b>{to}</b> of its users.',
@@ -4517,8 +4519,8 @@ export const en = {
     cityExample: 'San Diego',
     competition: 'Competing offers',
     competitionHint:
-      'Caps, budgets, opt-outs and pacing reflect the current state. Offers of equal priority are ordered by chance ' +
-      'and expected revenue, so their order can change with each request.',
+      'Caps, budgets, opt-outs and pacing reflect the current state. Offers with the same priority are ordered by ' +
+      'expected revenue with some randomness, so their order can change with each request.',
     country: 'Country',
     countryExample: 'US',
     custom: 'Custom attributes',
@@ -4588,9 +4590,7 @@ export const en = {
     rule_sequence_denied: 'sequence rule',
     rule_sequence_reserved: 'position reserved',
     rule_positions_filled: 'positions filled',
-    rulesFail:
-      '{count, plural, one {# rule excludes} other {# rules exclude}} the offer. Each one is enough to keep it from ' +
-      'being shown.',
+    rulesFail: '{count, number} rules exclude the offer. Each one is enough to keep it from being shown.',
     sessionHint: 'Explains the decision stored for this session.',
     sessionId: 'Session ID',
     sessions: 'Sessions',

@@ -93,7 +93,7 @@ function tiles(frequency: Frequency): Html {
     <div class="stats">
       ${tile(t('metrics.reach'), count(users))}
       ${tile(t('metrics.frequency'), users === 0 ? '–' : decimal(frequencyOf(frequency)))}
-      ${tile(t('reach.unknownImpressions'), count(unknown))}
+      ${unknown > 0 && tile(t('reach.unknownImpressions'), count(unknown))}
     </div>
     <p class="hint">${isExact ? t('reach.exact') : t('reach.estimated')}</p>`;
 }

@@ -228,6 +228,12 @@ describe('the catalogue', () => {
     expect(answer.body).toContain('value="much"');
   });
 
+  test('a new offer without a headline is not saved, because users would see an empty offer', async () => {
+    const answer = await admin.post(own('/offers'), { campaign_id: '1', title: ' ', cta_yes: 'Yes', weight: '100' });
+    expect(answer.statusCode).toBe(422);
+    expect(answer.body).toMatch(/id="f-title-error">The value must not be empty/);
+  });
+
   test('the second of two users who save the same offer gets 409 with the differences', async () => {
     const page = await admin.get(own('/offers/1'));
     const version = /name="_version" value="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&quot;', '"') ?? '';

@@ -11,6 +11,7 @@ import { readCalls } from '../../../src/offers/request-log/store.ts';
 import { applyOfferRetention } from '../../../src/offers/retention.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
+import { inLanguage } from '../../../src/platform/i18n/reader.ts';
 import { minuteMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { problem, storedProblem } from '../../../src/platform/problem.ts';
@@ -190,6 +191,18 @@ test('shows advice without links in a portal, which has none of the linked pages
   expect(markup).toContain('class="advice"');
   expect(markup).toContain('POST /native/v4/offers.json');
   expect(markup).not.toContain('href=');
+});
+
+test('names the reason for a rejected field in the language of the reader', async () => {
+  const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
+  const items = watchCalls({ ...t.deps, pool: t.pool }, publisher, withoutLinks);
+  await items();
+  nowMs += 1;
+  const url = `/native/v4/offers.json?api_key=${t.publisher.sdkId}&loyaltyboost=7`;
+  expect((await t.app.inject({ method: 'POST', url, payload: { placement } })).statusCode).toBe(400);
+  await t.deps.requestLog.write();
+  const markup = await inLanguage('de', async () => (await items()).map(({ data }) => data).join(''));
+  expect(markup).toMatch(/<code>loyaltyboost<\/code> Der Wert muss/);
 });
 
 test('marks new placements on the live page and updates its list of notices', async () => {

@@ -259,10 +259,16 @@ const campaignColumns = (): Column[] => [
   { text: t('nav.offers'), hidden: true },
 ];
 
+/** Describes who sees a campaign. Empty for a campaign that is shown to all users. */
+function restriction(row: View): string {
+  const sentence = targetingSentence(rulesOf(row));
+  return sentence === targetingSentence({}) ? '' : ` · ${sentence}`;
+}
+
 const campaignCells = ({ path }: PublisherContext, row: View) => [
   html`
     ${strongLink(path(`/campaigns/${row.id}`), String(row.name))}<br>
-    <span class="hint">${t('crud.id', { id: Number(row.id) })} · ${targetingSentence(rulesOf(row))}</span>`,
+    <span class="hint">${t('crud.id', { id: Number(row.id) })}${restriction(row)}</span>`,
   String(row.category || '–'),
   html`<span translate="no">${payoutText(row)}</span>`,
   Number(row.priority),

@@ -3,8 +3,10 @@ import { ApprovalRequired, withImage } from '../../../management/approval.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { createRow } from '../../../management/rows.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
+import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
+import { problem } from '../../../platform/problem.ts';
 import { actionButton, badge, card, csrfField } from '../../../shell/components.ts';
 import { type Fields, hasRole, keyIn, reasonOf } from '../../../shell/context.ts';
 import { languageName, unknownLanguageText } from '../../../shell/format.ts';
@@ -125,8 +127,10 @@ function creativeActions(context: PublisherContext, row: View): Html {
 }
 
 /**
- * Creates an offer and, if a file was chosen, its first image in a single transaction.
- * @throws AppError invalid_picture, assigned to the file field; body_too_large
+ * Creates an offer and, if a file was chosen, its first image in a single transaction. The API also creates offers
+ * without a headline, but a form that lacks one is probably incomplete.
+ * @throws AppError invalid_request if the headline is empty; invalid_picture, assigned to the file field;
+ * body_too_large
  */
 export async function createWithImage(
   { management }: PageServices,
@@ -135,6 +139,8 @@ export async function createWithImage(
   values: Values,
   upload: Upload | null,
 ): Promise<View> {
+  if (values.title === '')
+    throw new AppError('invalid_request', { details: [{ path: '/title', message: problem('empty') }] });
   const image = upload === null ? null : await readUpload(upload.bytes, upload.declaredType);
   return management.write(context, (work) => createOffer(work, images, values, image));
 }

@@ -13,6 +13,8 @@ export const sampledDays = 7;
  * succession.
  */
 const keptMs = 5 * minuteMs;
+/** The same for a sample without sessions, so that the first sessions of a publisher appear soon. */
+const emptyKeptMs = 10_000;
 /** Maximum number of publishers whose session sample is cached. */
 const maxKept = 4;
 
@@ -29,10 +31,16 @@ export function createRecentSessions({ pool, dbHealth, now }: SampleDeps): Recen
     const cached = samples.get(publisherId);
     if (cached !== undefined && cached.untilMs > nowMs) return cached.sample;
     const sample = failFast(() => sampleSessions(pool, { publisherId, sinceMs: nowMs - sampledDays * dayMs }));
+    const entry = { untilMs: nowMs + keptMs, sample };
     samples.delete(publisherId);
-    samples.set(publisherId, { untilMs: nowMs + keptMs, sample });
+    samples.set(publisherId, entry);
     for (const oldest of samples.keys()) if (samples.size > maxKept) samples.delete(oldest);
-    sample.catch(() => samples.delete(publisherId));
+    sample.then(
+      ({ contexts }) => {
+        if (contexts.length === 0) entry.untilMs = nowMs + emptyKeptMs;
+      },
+      () => samples.delete(publisherId),
+    );
     return sample;
   };
 }

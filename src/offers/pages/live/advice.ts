@@ -70,5 +70,7 @@ export function adviceOf({ error, notes }: LiveCall, linkTo: LinkTo): Html[] {
 export const adviceOnCode = (code: string, publisher: Publisher): Html | null =>
   Object.hasOwn(byCode, code) ? (byCode[code]?.(dashboardLinks(publisher)) ?? null) : null;
 
-const fieldText = ({ path, message }: { path: string; message: string }): Html =>
-  html`${path !== '' && html`<code>${path.replace(/^\//, '')}</code>`} ${wordProblem(readProblem(message))}`;
+function fieldText({ path, message }: { path: string; message: string }): Html {
+  const field = path.replace(/^\/(?:querystring\/)?/, '');
+  return html`${field !== '' && html`<code>${field}</code>`} ${wordProblem(readProblem(message))}`;
+}

@@ -65,11 +65,13 @@ function verdict({ publisher }: PublisherContext, own: Explanation, input: Decis
     ${influences.length > 0 && html`<p class="hint">${influencesText(publisher, influences)}</p>`}`;
 }
 
-/** Renders the list of failing rules. If no rule fails, renders the reason given by the ranking. */
+/** Renders the list of failing rules. The verdict already contains a single one or the reason of the ranking. */
 function rules(texts: readonly { rule: FailingRule['rule']; text: string }[], failing: number): Html {
+  if (failing === 0) return html`<p class="hint">${t('why.noRuleFails')}</p>`;
+  if (failing === 1) return nothing;
   return html`
     <h2 class="section">${t('why.why')}</h2>
-    <p class="hint">${failing > 0 ? t('why.rulesFail', { count: failing }) : t('why.noRuleFails')}</p>
+    <p class="hint">${t('why.rulesFail', { count: failing })}</p>
     <ol class="reasons">
       ${texts.map(({ rule, text }) => html`<li>${badge(t(`why.rule_${rule}`))}<span>${text}</span></li>`)}
     </ol>`;
