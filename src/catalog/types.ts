@@ -306,6 +306,8 @@ export type Snapshot = {
   keys: ReadonlyMap<string, ApiKey>;
   /** All offers that tokens may refer to, including paused and recently removed offers. */
   offers: ReadonlyMap<number, Offer>;
+  /** The same offers by campaign ID. */
+  offersByCampaign: ReadonlyMap<number, readonly Offer[]>;
 };
 
 /** Copy of an offer. For length limits, see docs/reference/themes-and-rendering.md#text-limits. */
