@@ -28,7 +28,7 @@ import {
   parseText,
   queryActivity,
   readRange,
-  withCurrency,
+  setCurrency,
 } from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { groupReader, type Line, readLines } from './row-lines.ts';
@@ -261,9 +261,7 @@ async function readGroups(
   const currency = hasAmounts ? await onlyCurrencyIn(executor, query.publisherId, rangeOfParts(parts)) : null;
   const money = hasAmounts && currency === null ? await readMoney(executor, query, parts) : noMoney;
   const paid = (isBefore: 0 | 1): Line[] =>
-    currency === null
-      ? addMoneyLines(linesOf(isBefore), money[isBefore])
-      : linesOf(isBefore).map(({ group, metrics }) => ({ group, metrics: withCurrency(metrics, currency) }));
+    currency === null ? addMoneyLines(linesOf(isBefore), money[isBefore]) : setCurrency(linesOf(isBefore), currency);
   const groups = compare(paid(0), isCompared ? paid(1) : null);
   if (groups.length > maxGroups) throw tooLarge(problem('tooManyValues', { max: maxGroups }));
   return groups;

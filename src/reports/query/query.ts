@@ -31,7 +31,7 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
   const { rows } = await executor.query<TimeRow>({ text, values, types });
   const activity = joinTimes(rows.map((row) => rowsOfTime(row, query)));
   const currency = sourceOf(query).kind === 'raw' ? null : await onlyCurrencyIn(executor, query.publisherId, range);
-  if (currency !== null) return activity.map((row) => ({ ...row, metrics: withCurrency(row.metrics, currency) }));
+  if (currency !== null) return setCurrency(activity, currency);
   return addMoneyRows(activity, await queryMoney(executor, query, range));
 }
 
@@ -56,12 +56,14 @@ where publisher_id = $1 and grain = 0 and bucket >= $2::timestamptz - interval '
   return rows.length > 1 ? null : (rows[0]?.currency ?? 'XXX');
 }
 
-/** Assigns the amounts in a row's metrics to a currency. */
-export const withCurrency = (metrics: Metrics, currency: string): Metrics => {
-  const { revenue_micros: revenueMicros, unbilled_micros: unbilledMicros } = metrics;
-  if (revenueMicros === 0 && unbilledMicros === 0) return metrics;
-  return { ...metrics, money: [{ currency, revenueMicros, unbilledMicros }] };
-};
+/** Sets the currency of the amounts in new rows. Changes the rows, because there can be tens of thousands. */
+export function setCurrency<Row extends { metrics: Metrics }>(rows: Row[], currency: string): Row[] {
+  for (const { metrics } of rows) {
+    const { revenue_micros: revenueMicros, unbilled_micros: unbilledMicros } = metrics;
+    if (revenueMicros !== 0 || unbilledMicros !== 0) metrics.money = [{ currency, revenueMicros, unbilledMicros }];
+  }
+  return rows;
+}
 
 /**
  * Reads a query's amounts by day, ignoring its dimensions.

@@ -95,8 +95,8 @@ function publisherGroup({ deps, navigation }: Scope, context: PageContext, text:
   const page = isSection(navigation, section) ? section : '/overview';
   const { user, publisherIds } = context.viewer;
   const { publishers } = deps.catalog.current();
-  const own = publisherIds.length > 1 ? publisherIds.flatMap((id) => publishers.get(id) ?? []) : [];
-  const matches = searchPublishers(user.role === 'operator' ? publishers.values() : own, text, maxPublishers);
+  const memberOf = publisherIds.length > 1 ? publisherIds.flatMap((id) => publishers.get(id) ?? []) : [];
+  const matches = searchPublishers(user.role === 'operator' ? publishers.values() : memberOf, text, maxPublishers);
   return {
     title: t('nav.publishers'),
     entries: matches.map(({ id, name }) => ({

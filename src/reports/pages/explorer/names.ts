@@ -17,23 +17,23 @@ export type Names = {
 };
 
 export function namesOf({ offers, offersByCampaign }: Snapshot, { id: publisherId }: Publisher): Names {
-  const known = (offer: Offer | undefined): Offer | undefined =>
+  const ifVisible = (offer: Offer | undefined): Offer | undefined =>
     offer !== undefined && isKnownTo(offer, publisherId) ? offer : undefined;
   let byAdvertiser: Map<number, Campaign[]> | null = null;
   // Few reports need advertisers, and a catalogue can have 100,000 campaigns.
   const campaignsOf = (advertiserId: number): readonly Campaign[] => {
     if (byAdvertiser === null) {
       byAdvertiser = new Map();
-      for (const [first] of offersByCampaign.values()) {
-        const campaign = known(first)?.campaign;
+      for (const [offer] of offersByCampaign.values()) {
+        const campaign = ifVisible(offer)?.campaign;
         if (campaign !== undefined) getOrInsert(byAdvertiser, campaign.advertiserId, () => []).push(campaign);
       }
     }
     return byAdvertiser.get(advertiserId) ?? [];
   };
   return {
-    offer: (id) => known(offers.get(id)),
-    campaign: (id) => known(offersByCampaign.get(id)?.[0])?.campaign,
+    offer: (id) => ifVisible(offers.get(id)),
+    campaign: (id) => ifVisible(offersByCampaign.get(id)?.[0])?.campaign,
     advertiser: (id) => campaignsOf(id)[0]?.advertiserName,
     campaignsOf: (advertiserId) => campaignsOf(advertiserId).map(({ id }) => id),
   };
