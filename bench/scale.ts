@@ -19,7 +19,7 @@ import { addMoney, addWeeks } from './weeks.ts';
  */
 const [command, folder, times, only = ''] = process.argv.slice(2);
 const [publishers, offersPerPublisher, days] = [10_000, 10, 31];
-const [sessions, sessionsPerTransaction, deliveries, auditEntries] = [400_000, 20_000, 500_000, 200_000];
+const [sessions, sessionsPerTransaction, deliveries, auditEntries] = [400_000, 5_000, 500_000, 200_000];
 const calls = Number(times ?? 40);
 const limitMs = 200;
 
@@ -30,10 +30,8 @@ const { placement, offer, country, device } = dimensionBits;
 
 /** Grains of the seeded rollups, with their rows per publisher and day. */
 const grains = [
-  { grain: 0, hours: 24, has: {} },
-  { grain: placement, hours: 6, has: { placement: true } },
+  { grain: 0, hours: 8, has: {} },
   { grain: placement | dayBit, hours: 1, has: { placement: true } },
-  { grain: offer, hours: 1, has: { offer: true } },
   { grain: offer | dayBit, hours: 1, has: { offer: true } },
   { grain: country | dayBit, hours: 1, has: { country: true } },
   { grain: device | dayBit, hours: 1, has: { device: true } },
@@ -82,15 +80,14 @@ async function seed({ pool, databaseUrl }: Stage): Promise<void> {
     for (const grain of grains) await pool.query(rollupSql(grain), [dayOf(Date.parse(firstDay) + day * 86_400_000)]);
   await addWeeks(pool);
   await addMoney(pool);
-  await seedSessions(pool);
-  await seedLogs(pool);
   const ownPool = createPool({ url: databaseUrl, size: 2, applicationName: 'perkwire-bench', onError: () => {} });
-  await catchUpRollups(ownPool, Date.now()).finally(() => ownPool.end());
+  await seedSessions(pool, () => catchUpRollups(ownPool, Date.now())).finally(() => ownPool.end());
+  await seedLogs(pool);
   await pool.query('vacuum analyze');
 }
 
-/** Inserts sessions with five events each, in transactions of 100,000 events. */
-async function seedSessions(pool: Stage['pool']): Promise<void> {
+/** Inserts sessions with five events each, in transactions of 25,000 events, which are then rolled up. */
+async function seedSessions(pool: Stage['pool'], rollUp: () => Promise<void>): Promise<void> {
   await pool.query(
     `create table bench_offers as select publisher_id, array_agg(id order by id) as ids,
       array_agg(campaign_id order by id) as campaign_ids from offers group by publisher_id`,
@@ -112,6 +109,7 @@ async function seedSessions(pool: Stage['pool']): Promise<void> {
         campaign_ids[1 + n % 3], 1 + n % 3, at
       from spread, generate_series(0, 4) n`,
     );
+    await rollUp();
   }
   await pool.query('drop table bench_offers');
 }
@@ -163,12 +161,12 @@ async function ask(stage: Stage): Promise<void> {
     [publisherId],
   );
   const [seeded] = sizes as [(typeof sizes)[0]];
-  const { rows: first } = await pool.query<{ offer: number; campaign: number; advertiser: number }>(
+  const { rows: offers } = await pool.query<{ offer: number; campaign: number; advertiser: number }>(
     `select o.id as offer, c.id as campaign, c.advertiser_id as advertiser
     from offers o join campaigns c on c.id = o.campaign_id where o.publisher_id = $1 order by o.id limit 1`,
     [publisherId],
   );
-  const [ids] = first as [(typeof first)[0]];
+  const [ids] = offers as [(typeof offers)[0]];
   const own = (page: string): string =>
     page
       .replace(/^\/offers\/1\b/, `/offers/${ids.offer}`)
