@@ -1,6 +1,4 @@
 import { parseUrl } from '../platform/lib/url.ts';
-import type { Publisher } from './types.ts';
-
 /** Pattern for names of custom and user attributes (docs/reference/fetch-offers.md#request-body). */
 export const attributeNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 export const refusedAttributeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
@@ -209,25 +207,3 @@ export const isFrameHost = (text: string): boolean =>
   /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/.test(text) &&
   text.length <= 300 &&
   parseUrl(text.replace('*.', 'any.')) !== null;
-
-const nameOrder = new Intl.Collator('en');
-
-/**
- * Returns the first publishers by name whose names contain a text, or whose ID or SDK ID is the text. Does not sort all
- * matches, because there can be 10,000.
- */
-export function searchPublishers(publishers: Iterable<Publisher>, text: string, limit: number): Publisher[] {
-  const part = text.toLowerCase();
-  const matches: Publisher[] = [];
-  for (const publisher of publishers) {
-    const { id, name, sdkId } = publisher;
-    if (!name.toLowerCase().includes(part) && sdkId !== text && String(id) !== text) continue;
-    const isBefore = (other: Publisher | undefined): boolean =>
-      other !== undefined && nameOrder.compare(name, other.name) < 0;
-    if (matches.length === limit && !isBefore(matches.at(-1))) continue;
-    const at = matches.findIndex(isBefore);
-    matches.splice(at === -1 ? matches.length : at, 0, publisher);
-    if (matches.length > limit) matches.pop();
-  }
-  return matches;
-}

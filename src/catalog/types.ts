@@ -481,10 +481,7 @@ export type LoggedEvent = TrackedEvent & {
   optOutDays?: number | null;
 };
 
-/**
- * Stores logged events in a transaction, with the same counting and checks as events that are stored without an event
- * log.
- */
+/** Stores logged events in a transaction, with the same counting and checks as events without an event log. */
 export type StoreEvents = (executor: Transaction, snapshot: Snapshot, events: readonly LoggedEvent[]) => Promise<void>;
 
 /** Event log, which accepts events before they are stored in PostgreSQL. */

@@ -79,8 +79,8 @@ function drawLayers({ model, bits, input }: DrawOptions, highest: Layer, lower: 
 }
 
 /**
- * Best draws found so far, at most `limit`, highest score first. Draws with equal scores are sorted by member. Without a
- * limit (infinity), the draws are sorted at the end.
+ * Best draws found so far, at most `limit`, highest score first. Draws with equal scores are sorted by member. If the
+ * limit is infinity, the draws are sorted at the end.
  */
 export type Top = {
   readonly limit: number;

@@ -1,6 +1,5 @@
 import type { OwnKind } from '../../../catalog/event-kinds.ts';
-import { searchPublishers } from '../../../catalog/names.ts';
-import type { PublisherContext } from '../../../catalog/pages.ts';
+import { type PublisherContext, searchPublishers } from '../../../catalog/pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
 import { versionField } from '../../../management/crud-editor.ts';
 import type { Values, View } from '../../../management/resource.ts';

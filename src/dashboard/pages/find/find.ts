@@ -1,5 +1,4 @@
-import { searchPublishers } from '../../../catalog/names.ts';
-import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
+import { type PublisherContext, publisherPages, searchPublishers } from '../../../catalog/pages.ts';
 import { type SearchedKind, searchedKinds } from '../../../catalog-admin/kinds.ts';
 import type { View } from '../../../management/resource.ts';
 import { findDecision } from '../../../offers/re-decide.ts';
