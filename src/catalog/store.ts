@@ -278,7 +278,7 @@ const [restPerRead, maxRestMs] = [20, 60_000];
 
 /** Creates a source of the campaigns that background jobs check, for processes that load publishers on first use. */
 function createCheckedSource(pool: pg.Pool, now: () => number): (snapshot: Snapshot) => Promise<Snapshot> {
-  let last: (Pick<Snapshot, 'offers' | 'offersByCampaign'> & { stateId: string; dueMs: number }) | null = null;
+  let last: { stateId: string; built: BuiltOffers; dueMs: number } | null = null;
   let reading: Promise<void> | null = null;
 
   async function read(snapshot: Snapshot): Promise<void> {
@@ -286,9 +286,9 @@ function createCheckedSource(pool: pg.Pool, now: () => number): (snapshot: Snaps
     const rows = await readTransaction(pool, async (executor) =>
       loadCampaigns(executor, await findCheckedCampaigns(executor), { isBrief: true }),
     );
-    const { offers, byCampaign } = await runInSlices(buildOffers(rows, null));
+    const built = await runInSlices(buildOffers(rows, null));
     const restMs = Math.min(maxRestMs, restPerRead * (performance.now() - startMs));
-    last = { stateId: stateIdOf(snapshot), offers, offersByCampaign: byCampaign, dueMs: now() + restMs };
+    last = { stateId: stateIdOf(snapshot), built, dueMs: now() + restMs };
   }
 
   return async (snapshot) => {
@@ -299,8 +299,9 @@ function createCheckedSource(pool: pg.Pool, now: () => number): (snapshot: Snaps
       });
       await reading;
     }
-    const { offers, offersByCampaign } = last ?? snapshot;
-    return { ...snapshot, offers, offersByCampaign };
+    return last === null
+      ? snapshot
+      : { ...snapshot, offers: last.built.offers, offersByCampaign: last.built.byCampaign };
   };
 }
 

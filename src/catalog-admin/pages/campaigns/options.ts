@@ -38,12 +38,12 @@ const languageChoices = perLocale(() => Object.keys(languages).map((tag) => ({ v
 const fixed = (values: readonly string[]) => () => plain(values);
 
 /** Returns the publisher's own offers and those of the other campaigns that it runs. */
-const offersOf = ({ publisher: { id, index } }: Pick<Scope, 'publisher'>): readonly Offer[] =>
+const offersOf = ({ publisher: { id, index } }: { publisher: Publisher }): readonly Offer[] =>
   index.offers.filter(
     ({ publisherId, campaign }) => publisherId === id || campaign.provisions.get(id)?.active === true,
   );
 
-const campaignsOf = (scope: Pick<Scope, 'publisher'>): Campaign[] => [
+const campaignsOf = (scope: { publisher: Publisher }): Campaign[] => [
   ...new Set(offersOf(scope).map(({ campaign }) => campaign)),
 ];
 
