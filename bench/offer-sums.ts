@@ -2,7 +2,7 @@ import { metricNames } from '../src/reports/metrics.ts';
 import { compactRollups } from '../src/reports/rollup/compact.ts';
 import { dayBit, dimensionBits } from '../src/reports/rollup/grains.ts';
 import type { Stage } from './stage.ts';
-import { addWeeks } from './weeks.ts';
+import { addMoney, addWeeks } from './weeks.ts';
 
 type Seeds = { publisherId: number; firstDay: string; days: number };
 
@@ -54,7 +54,7 @@ export async function seedOfferSums({ pool }: Stage, { publisherId, firstDay, da
     for (const grain of grains)
       await pool.query(grainSql(grain), [publisherId, new Date(firstMs + day * 86_400_000).toISOString().slice(0, 10)]);
   await addWeeks(pool);
-  await pool.query("select complete_rollup_money('-infinity', 'infinity')");
+  await addMoney(pool);
   await compactRollups(pool, firstMs + (days + 1) * 86_400_000);
   await pool.query('vacuum analyze rollups, rollup_money');
   const { rows } = await pool.query<{ count: string }>('select count(*) from rollups');

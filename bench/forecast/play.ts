@@ -112,7 +112,7 @@ export function forecastOf(world: ForecastWorld, state: State, seed: number): { 
     delivered: state.delivered,
   };
   const publisher = publisherOf(world, world.isRunning ? offers : offers.slice(0, -1));
-  const competitor = runAtOnce(competitorOf(draft, publisher, () => 'UTC'));
+  const competitor = runAtOnce(competitorOf(draft, publisher, { timeZoneOf: () => 'UTC', isRepeated: true }));
   const { model } = state;
   const result = runAtOnce(
     forecast({ ...competitor, ...sampleOf(world, state, seed), model, nowMs: startMs, seed, isLate: () => false }),

@@ -71,7 +71,7 @@ const draft = {
   delivered: [],
   recent: { impressions: 0, clicks: 0, conversions: 0 },
 };
-const competitor = run(competitorOf(draft, publisher, () => 'UTC'));
+const competitor = run(competitorOf(draft, publisher, { timeZoneOf: () => 'UTC', isRepeated: true }));
 const hours = Array.from({ length: 1344 }, (_, at) => ({ startMs: startMs - (1344 - at) * hourMs, sessions: 300 }));
 const isLate = (): boolean => cpuMs() - beganMs > 3000;
 const { totals } = run(

@@ -1,4 +1,4 @@
-import type { Offer, Snapshot } from '../catalog/types.ts';
+import type { Publisher } from '../catalog/types.ts';
 import type { Resource, Values, View, Warning } from '../management/resource.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
@@ -41,17 +41,17 @@ export type FirstRow = 'advertiser' | 'campaign' | 'offer';
  * Returns which of these resources a publisher already has. Offers from other publishers count if this publisher runs
  * their campaigns.
  */
-export async function firstRows(executor: Executor, { offers }: Snapshot, publisherId: number): Promise<FirstRow[]> {
+export async function firstRows(executor: Executor, { id, index }: Publisher): Promise<FirstRow[]> {
   const { rows } = await executor.query<{ advertiser: boolean; campaign: boolean }>({
     name: 'first_rows',
     text: `select
       exists (select from advertisers where publisher_id = $1 and deleted_at is null) as advertiser,
       exists (select from campaigns where publisher_id = $1 and deleted_at is null) as campaign`,
-    values: [publisherId],
+    values: [id],
   });
-  const isServed = (offer: Offer): boolean =>
-    offer.publisherId === publisherId || offer.campaign.provisions.get(publisherId)?.active === true;
-  const hasOffer = [...offers.values()].some(isServed);
+  const hasOffer = index.offers.some(
+    ({ publisherId, campaign }) => publisherId === id || campaign.provisions.get(id)?.active === true,
+  );
   const has = { advertiser: rows[0]?.advertiser === true, campaign: rows[0]?.campaign === true, offer: hasOffer };
   return (['advertiser', 'campaign', 'offer'] as const).filter((name) => has[name]);
 }

@@ -104,3 +104,25 @@ export type PageExtensions = {
   /** Returns up to `count` offers of the publisher in SDK format, without tracking URLs. */
   sampleOffers?: (publisher: Publisher, options: { exceptId: number | null; count: number }) => readonly object[];
 };
+
+const nameOrder = new Intl.Collator('en');
+
+/**
+ * Returns the first publishers by name whose names contain a text, or whose ID or SDK ID is the text. Does not sort all
+ * matches, because there can be 10,000.
+ */
+export function searchPublishers(publishers: Iterable<Publisher>, text: string, limit: number): Publisher[] {
+  const part = text.toLowerCase();
+  const matches: Publisher[] = [];
+  for (const publisher of publishers) {
+    const { id, name, sdkId } = publisher;
+    if (!name.toLowerCase().includes(part) && sdkId !== text && String(id) !== text) continue;
+    const isBefore = (other: Publisher | undefined): boolean =>
+      other !== undefined && nameOrder.compare(name, other.name) < 0;
+    if (matches.length === limit && !isBefore(matches.at(-1))) continue;
+    const at = matches.findIndex(isBefore);
+    matches.splice(at === -1 ? matches.length : at, 0, publisher);
+    if (matches.length > limit) matches.pop();
+  }
+  return matches;
+}

@@ -229,6 +229,8 @@ async function extendSnapshot(
   }
   // The rest runs without a pause, so that no request sees only a part of the addition.
   for (const [id, offer] of built.offers) (snapshot.offers as Map<number, Offer>).set(id, offer);
+  const offersByCampaign = snapshot.offersByCampaign as Map<number, readonly Offer[]>;
+  for (const [id, offers] of built.byCampaign) offersByCampaign.set(id, offers);
   for (const [id, offers] of built.present) present.set(id, offers);
   appendRows(stored.rows, rows);
   for (const [publisher, index] of indexes) {
@@ -255,6 +257,7 @@ function withoutPublishers(snapshot: Snapshot, publisherIds: ReadonlySet<number>
     publishers,
     publishersBySdkId: new Map([...publishers.values()].map((publisher) => [publisher.sdkId, publisher])),
     offers: new Map([...snapshot.offers].filter(([, { campaign }]) => retained.has(campaign.id))),
+    offersByCampaign: new Map([...snapshot.offersByCampaign].filter(([id]) => retained.has(id))),
   };
   storedBySnapshot.set(next, {
     ...stored,
@@ -275,7 +278,7 @@ const [restPerRead, maxRestMs] = [20, 60_000];
 
 /** Creates a source of the campaigns that background jobs check, for processes that load publishers on first use. */
 function createCheckedSource(pool: pg.Pool, now: () => number): (snapshot: Snapshot) => Promise<Snapshot> {
-  let last: { stateId: string; offers: Snapshot['offers']; dueMs: number } | null = null;
+  let last: { stateId: string; built: BuiltOffers; dueMs: number } | null = null;
   let reading: Promise<void> | null = null;
 
   async function read(snapshot: Snapshot): Promise<void> {
@@ -283,9 +286,9 @@ function createCheckedSource(pool: pg.Pool, now: () => number): (snapshot: Snaps
     const rows = await readTransaction(pool, async (executor) =>
       loadCampaigns(executor, await findCheckedCampaigns(executor), { isBrief: true }),
     );
-    const { offers } = await runInSlices(buildOffers(rows, null));
+    const built = await runInSlices(buildOffers(rows, null));
     const restMs = Math.min(maxRestMs, restPerRead * (performance.now() - startMs));
-    last = { stateId: stateIdOf(snapshot), offers, dueMs: now() + restMs };
+    last = { stateId: stateIdOf(snapshot), built, dueMs: now() + restMs };
   }
 
   return async (snapshot) => {
@@ -296,7 +299,9 @@ function createCheckedSource(pool: pg.Pool, now: () => number): (snapshot: Snaps
       });
       await reading;
     }
-    return { ...snapshot, offers: last?.offers ?? snapshot.offers };
+    return last === null
+      ? snapshot
+      : { ...snapshot, offers: last.built.offers, offersByCampaign: last.built.byCampaign };
   };
 }
 
@@ -466,7 +471,7 @@ async function buildAll({
   isLoaded = () => true,
   pause,
 }: BuildOptions): Promise<{ snapshot: Snapshot; present: BuiltOffers['present'] }> {
-  const { offers, present } = await runInSlices(buildOffers(rows, base), pause);
+  const { offers, byCampaign, present } = await runInSlices(buildOffers(rows, base), pause);
   const provisioned = await runInSlices(groupByPublisher(present, isLoaded), pause);
   const publishers = await runInSlices(buildPublishers({ rows, provisioned, buildIndex, base, isLoaded }), pause);
   const snapshot = {
@@ -475,6 +480,7 @@ async function buildAll({
     publishersBySdkId: new Map([...publishers.values()].map((publisher) => [publisher.sdkId, publisher])),
     keys: new Map(rows.keys.map((row) => [row.key_hash, toKey(row)])),
     offers,
+    offersByCampaign: byCampaign,
   };
   return { snapshot, present };
 }

@@ -306,6 +306,8 @@ export type Snapshot = {
   keys: ReadonlyMap<string, ApiKey>;
   /** All offers that tokens may refer to, including paused and recently removed offers. */
   offers: ReadonlyMap<number, Offer>;
+  /** The same offers by campaign ID. */
+  offersByCampaign: ReadonlyMap<number, readonly Offer[]>;
 };
 
 /** Copy of an offer. For length limits, see docs/reference/themes-and-rendering.md#text-limits. */
@@ -479,10 +481,7 @@ export type LoggedEvent = TrackedEvent & {
   optOutDays?: number | null;
 };
 
-/**
- * Stores logged events in a transaction, with the same counting and checks as events that are stored without an event
- * log.
- */
+/** Stores logged events in a transaction, with the same counting and checks as events without an event log. */
 export type StoreEvents = (executor: Transaction, snapshot: Snapshot, events: readonly LoggedEvent[]) => Promise<void>;
 
 /** Event log, which accepts events before they are stored in PostgreSQL. */

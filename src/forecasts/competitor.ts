@@ -23,6 +23,12 @@ export type Draft = {
 /** Campaign among its competitors: the publisher, with an index that contains the campaign's offers. */
 export type Competitor = { publisher: Publisher; campaign: ForecastCampaign; schedule: Hours | null };
 
+type CompetitorOptions = {
+  timeZoneOf: (publisherId: number) => string;
+  /** Whether decisions will be repeated. If not, the publisher's index stays as it is. */
+  isRepeated: boolean;
+};
+
 /**
  * Replaces the stored campaign in a publisher's index with a draft. The indexed draft has no dates or caps, because the
  * simulation applies them.
@@ -30,7 +36,7 @@ export type Competitor = { publisher: Publisher; campaign: ForecastCampaign; sch
 export function* competitorOf(
   draft: Draft,
   publisher: Publisher,
-  timeZoneOf: (publisherId: number) => string,
+  { timeZoneOf, isRepeated }: CompetitorOptions,
 ): Generator<void, Competitor> {
   const { campaign, used, liveSinceMs, recent, delivered } = draft;
   const { frequency_caps: frequencyCaps = [], total_caps: totalCaps = [], pacing, schedule, ...rules } = campaign.rules;
@@ -53,8 +59,9 @@ export function* competitorOf(
     provisions: new Map([[publisher.id, own]]),
   };
   const offers = draft.offers.map((offer): Offer => ({ ...offer, active: true, stopped: null, campaign: served }));
-  const others = indexOf(publisher).offers.filter((offer) => offer.campaign.id !== campaign.id);
-  const index = yield* buildIndex({ publisher, offers: [...others, ...offers], timeZoneOf });
+  const current = indexOf(publisher);
+  const others = current.offers.filter((offer) => offer.campaign.id !== campaign.id);
+  const index = isRepeated ? yield* buildIndex({ publisher, offers: [...others, ...offers], timeZoneOf }) : current;
   const zone = timeZoneOf(campaign.publisherId);
   return {
     publisher: { ...publisher, index },

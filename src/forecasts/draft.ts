@@ -40,7 +40,7 @@ export async function draftOf(
   const active = ownOffers.filter((offer) => offer.active);
   const offers: readonly Offer[] =
     active.length > 0 ? active : ownOffers.length > 0 ? ownOffers : [unsavedOffer(publisher)];
-  const campaign = campaignOf(values, id, (offers[0] as Offer).campaign, snapshot);
+  const campaign = campaignOf(values, id, (offers[0] as Offer).campaign, publisher);
   const { currency } = campaign.payout;
   const untilMs = Math.floor(nowMs / hourMs) * hourMs;
   const eventsFrom = (fromMs: number, toMs = untilMs): ReturnType<typeof campaignEvents> =>
@@ -71,9 +71,9 @@ const unsavedOffer = ({ id }: Publisher): Offer => ({
   offerwallEnabled: true,
 });
 
-function campaignOf(values: Values, id: number, base: Campaign, { offers }: Snapshot): Campaign {
+function campaignOf(values: Values, id: number, base: Campaign, { index }: Publisher): Campaign {
   const advertiserId = Number(values.advertiser_id ?? 0);
-  const sibling = [...offers.values()].find(({ campaign }) => campaign.advertiserId === advertiserId)?.campaign;
+  const sibling = index.offers.find(({ campaign }) => campaign.advertiserId === advertiserId)?.campaign;
   return {
     ...base,
     id,

@@ -41,8 +41,11 @@ type ServiceDeps = {
 /** Maximum time for repeating decisions, in milliseconds since the start of the calculation. */
 const replayMs = 3000;
 
-/** Cache times for results and samples, in milliseconds, and the maximum numbers of cached entries. */
-const [keptMs, sampleKeptMs] = [10 * minuteMs, 5 * minuteMs];
+/**
+ * Cache times for results and samples, in milliseconds, and the maximum numbers of cached entries. Results without
+ * sessions are cached only briefly, so that a publisher's first sessions appear soon.
+ */
+const [keptMs, sampleKeptMs, emptyKeptMs] = [10 * minuteMs, 5 * minuteMs, 5000];
 const [maxKept, maxSamples] = [100, 2];
 
 /** Creates the service that calculates forecasts: one at a time, in slices, and cached by their inputs. */
@@ -59,12 +62,12 @@ export function createForecastService({ pool, dbHealth, catalog, model, now }: S
   const results = createCache<DatedForecast>({
     max: maxKept,
     ttl: keptMs,
-    isKept: ({ sample }) => sample.sessions > 0,
+    isEmpty: ({ sample }) => sample.sessions === 0,
   });
   const samples = createCache<PublisherSample>({
     max: maxSamples,
     ttl: sampleKeptMs,
-    isKept: ({ sessions }) => sessions.length > 0,
+    isEmpty: ({ sessions }) => sessions.length === 0,
   });
 
   async function calculate(publisherId: number, values: Values, stored: Values | null): Promise<DatedForecast> {
@@ -78,7 +81,8 @@ export function createForecastService({ pool, dbHealth, catalog, model, now }: S
     const sample = await samples(String(publisherId), () => failFast(() => readSample(pool, publisherId, now())));
     const { draft, hasOffers } = await failFast(() => draftOf(pool, values, stored, sources));
     const timeZoneOf = (id: number): string => snapshot.publishers.get(id)?.timeZone ?? 'UTC';
-    const competitor = await runPaced(competitorOf(draft, publisher, timeZoneOf));
+    const isRepeated = sample.sessions.length > 0;
+    const competitor = await runPaced(competitorOf(draft, publisher, { timeZoneOf, isRepeated }));
     const input = {
       ...sample,
       ...competitor,
@@ -125,22 +129,23 @@ type CacheOptions<T> = {
   max: number;
   /** Time for which a value is cached, in milliseconds. */
   ttl: number;
-  /** Whether a value may be cached. An empty sample is not, so that a publisher's first sessions appear immediately. */
-  isKept: (value: T) => boolean;
+  /** Whether a value is cached only for `emptyKeptMs`. */
+  isEmpty: (value: T) => boolean;
 };
 
 /** Creates a cache of promises. Failed ones are removed. */
-function createCache<T>({ max, ttl, isKept }: CacheOptions<T>) {
+function createCache<T>({ max, ttl, isEmpty }: CacheOptions<T>) {
   const cached = new LRUCache<string, Promise<T>>({ max, ttl });
   return (key: string, load: () => Promise<T>): Promise<T> => {
     const existing = cached.get(key);
     if (existing !== undefined) return existing;
     const value = load();
     cached.set(key, value);
-    const forget = (): void => {
-      if (cached.peek(key) === value) cached.delete(key);
-    };
-    value.then((loaded) => isKept(loaded) || forget(), forget);
+    const isCached = (): boolean => cached.peek(key) === value;
+    value.then(
+      (loaded) => isEmpty(loaded) && isCached() && cached.set(key, value, { ttl: emptyKeptMs }),
+      () => isCached() && cached.delete(key),
+    );
     return value;
   };
 }

@@ -165,14 +165,17 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
   },
 });
 
+/** Returns a campaign, or undefined if it has no offers. */
+const campaignIn = ({ offersByCampaign }: Snapshot, id: number): Campaign | undefined =>
+  offersByCampaign.get(id)?.[0]?.campaign;
+
 async function readStandings(
   { snapshot, model }: { snapshot: Snapshot; model: Model },
   { executor, publisherId, nowMs }: Work,
   rows: readonly View[],
 ): Promise<(row: View) => CampaignStanding | undefined> {
   const owner = snapshot.publishers.get(publisherId);
-  const served = new Map([...snapshot.offers.values()].map(({ campaign }) => [campaign.id, campaign.provisions]));
-  const drafts = new Map(rows.map((row) => [Number(row.id), draftOf(row, served)]));
+  const drafts = new Map(rows.map((row) => [Number(row.id), draftOf(row, campaignIn(snapshot, Number(row.id)))]));
   // Caps of provisionings are not stored in the campaign row, so take them from the snapshot.
   const provisioned = activeCapsOf(snapshot).totals.filter(
     (total) => total.publisherId !== null && drafts.has(total.campaignId),
@@ -196,10 +199,10 @@ async function readStandings(
  */
 const draftOf = (
   { id, rules, overspend_percent: overspendPercent, activated_at: activatedAt, ...row }: View,
-  served: ReadonlyMap<number, Campaign['provisions']>,
+  campaign: Campaign | undefined,
 ) => ({
   id: Number(id),
-  provisions: served.get(Number(id)) ?? new Map(),
+  provisions: campaign?.provisions ?? new Map(),
   rules: rules as CampaignRules,
   overspendPercent: Number(overspendPercent),
   goal: toGoal(row.goal as CampaignGoal | null, row.goal_since as string | null),
@@ -215,10 +218,9 @@ const draftOf = (
  * Returns a function that computes the delivery state of a campaign row. It takes the advertiser's kill switch from the
  * snapshot, because the row does not contain it.
  */
-function statesIn({ offers }: Snapshot, nowMs: number): (row: View, limits: readonly Standing[]) => DeliveryState {
-  const campaigns = new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));
+function statesIn(snapshot: Snapshot, nowMs: number): (row: View, limits: readonly Standing[]) => DeliveryState {
   return (row, limits) => {
-    const campaign = campaigns.get(Number(row.id));
+    const campaign = campaignIn(snapshot, Number(row.id));
     const provisions = [...(campaign?.provisions.values() ?? [])];
     const status = {
       active: row.active === true,

@@ -56,7 +56,7 @@ function rateOf(
   { publisher, snapshot, model }: ForecastSources,
 ): number {
   if (metric === 'impressions') return 1;
-  const offers = [...snapshot.offers.values()].filter(({ campaign }) => campaign.id === campaignId);
+  const offers = snapshot.offersByCampaign.get(campaignId) ?? [];
   const rated = contexts.slice(0, maxRated);
   const rates = rated.map((context) => {
     const scope = scopeOf(model, publisher.id, context.placement, relevantProperties(model, context, publisher));

@@ -23,9 +23,12 @@ export async function findGoals(
   executor: Executor,
   { snapshot, model, nowMs }: { snapshot: Snapshot; model: Model; nowMs: number },
 ): Promise<PursuedGoal[]> {
-  const campaigns = new Map([...snapshot.offers.values()].map(({ campaign }) => [campaign.id, campaign]));
-  for (const [id, { active, stopped, goal }] of campaigns)
-    if (!active || stopped !== null || goal === null || goal.byMs <= nowMs) campaigns.delete(id);
+  const campaigns = new Map<number, Campaign>();
+  for (const [id, [offer]] of snapshot.offersByCampaign) {
+    if (offer === undefined) continue;
+    const { active, stopped, goal } = offer.campaign;
+    if (active && stopped === null && goal !== null && goal.byMs > nowMs) campaigns.set(id, offer.campaign);
+  }
   if (campaigns.size === 0) return [];
   const totals = activeCapsOf(snapshot).totals.filter(
     ({ campaignId, publisherId }) => publisherId === null && campaigns.has(campaignId),

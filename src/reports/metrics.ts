@@ -76,8 +76,22 @@ export const inCurrency = (metrics: Metrics, currency: string): Metrics =>
   );
 
 /** Returns all currencies that occur in a list of metrics, sorted by code. */
-export const currenciesOf = (sums: readonly (Metrics | null)[]): string[] =>
-  [...new Set(sums.flatMap((metrics) => metrics?.money.map(({ currency }) => currency) ?? []))].sort();
+export function currenciesOf(sums: readonly (Metrics | null)[]): string[] {
+  const currencies = new Set<string>();
+  for (const metrics of sums) for (const { currency } of metrics?.money ?? []) currencies.add(currency);
+  return [...currencies].sort();
+}
+
+/** Whether a list of metrics contains amounts in more than one currency. Lists can have thousands of entries. */
+export function hasSeveralCurrencies(sums: readonly (Metrics | null)[]): boolean {
+  let only: string | null = null;
+  for (const metrics of sums)
+    for (const { currency } of metrics?.money ?? []) {
+      only ??= currency;
+      if (currency !== only) return true;
+    }
+  return false;
+}
 
 /** Adds up amounts by currency. Currencies whose sums are zero are omitted. */
 export function addMoney(lists: Iterable<readonly MoneySum[]>): MoneySum[] {

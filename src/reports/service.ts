@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { payoutOf } from '../catalog/provisioning.ts';
+import { isLoaded } from '../catalog/store.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
@@ -256,10 +256,13 @@ export function singleCurrencyOf(
   return currencies.size === 1 ? ([...currencies][0] ?? null) : null;
 }
 
-/** Returns the currency of the campaigns provisioned to a publisher, or null if they have several currencies. */
-export function currencyOf({ offers }: Snapshot, publisherId: number): string | null {
-  const currencies = new Set<string>();
-  for (const { campaign } of offers.values())
-    if (campaign.provisions.has(publisherId)) currencies.add(payoutOf(campaign, publisherId).currency);
+/**
+ * Returns the currency of the campaigns provisioned to a publisher, or null if they have several currencies or are not
+ * loaded.
+ */
+export function currencyOf({ publishers }: Snapshot, publisherId: number): string | null {
+  const publisher = publishers.get(publisherId);
+  if (publisher === undefined || !isLoaded(publisher)) return null;
+  const currencies = new Set(publisher.index.offers.map(({ campaign }) => campaign.payout.currency));
   return currencies.size === 1 ? ([...currencies][0] ?? null) : null;
 }

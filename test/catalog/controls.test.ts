@@ -2,8 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { contentCategories, controlsOf, hostOf, noControls } from '../../src/catalog/controls.ts';
 import type { Campaign, Offer, StoredControls } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
-import { explain } from '../../src/decision/explain.ts';
-import { campaignOf, inputOf, offerOf, offersOf, pays, publisherWith, shownBy } from '../decision/support.ts';
+import {
+  campaignOf,
+  explainAtOnce,
+  inputOf,
+  offerOf,
+  offersOf,
+  pays,
+  publisherWith,
+  shownBy,
+} from '../decision/support.ts';
 
 type PartialControls = {
   blocked?: Partial<StoredControls['blocked']>;
@@ -120,7 +128,7 @@ describe('a decision', () => {
     const input = inputOf(publisher, { context: { dev } });
     return {
       shown: shownBy(decide(input)).sort((a, b) => a - b),
-      blocked: explain(input)
+      blocked: explainAtOnce(input)
         .filter(({ rule }) => rule === 'blocked_by_publisher')
         .map(({ offer, reason }) => [offer.id, reason.values]),
     };

@@ -2,11 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { CampaignRules } from '../../src/catalog/rules.ts';
 import type { Campaign, Offer, Publisher } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
-import { explain, failingRules } from '../../src/decision/explain.ts';
+import { failingRules } from '../../src/decision/explain.ts';
 import type { Geo } from '../../src/decision/types.ts';
 import { apiReason } from '../../src/offers/fetch/reason-text.ts';
 import {
   campaignOf,
+  explainAtOnce,
   heldOf,
   type InputOptions,
   inputOf,
@@ -26,7 +27,7 @@ const reasons = (
   publisher: Partial<Publisher> = {},
 ): Record<number, string> =>
   Object.fromEntries(
-    explain(inputOf(publisherWith(offers, publisher), options)).map(({ offer, reason }) => [
+    explainAtOnce(inputOf(publisherWith(offers, publisher), options)).map(({ offer, reason }) => [
       offer.id,
       apiReason(reason),
     ]),
@@ -205,7 +206,7 @@ test('every provisioned offer is explained once, and shown ones match the decisi
   );
   for (let seed = 0; seed < 50; seed++) {
     const input = inputOf(publisherWith(offers), { seed });
-    const [decision, explanations] = [decide(input), explain(input)];
+    const [decision, explanations] = [decide(input), explainAtOnce(input)];
     expect(explanations).toHaveLength(200);
     expect(new Set(explanations.map(({ offer }) => offer.id)).size).toBe(200);
     expect(
@@ -257,7 +258,7 @@ test('every rule that an offer fails is listed once, in the order of evaluation'
 });
 
 test('a decision stops at the first failing rule, and an eligible offer fails none', () => {
-  for (const { offer, rule, rank } of explain(input)) {
+  for (const { offer, rule, rank } of explainAtOnce(input)) {
     const failing = failingRules(input, offer.id);
     if (rank === null) expect(failing[0]?.rule, `offer ${offer.id}`).toBe(rule);
     else expect(failing).toEqual([]);

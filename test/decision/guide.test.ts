@@ -1,9 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { CampaignRules } from '../../src/catalog/rules.ts';
-import { explain } from '../../src/decision/explain.ts';
 import { apiReason } from '../../src/offers/fetch/reason-text.ts';
-import { campaignOf, inputOf, noonMs, offersOf, pays, publisherWith, sequenceRule, useOf } from './support.ts';
+import {
+  campaignOf,
+  explainAtOnce,
+  inputOf,
+  noonMs,
+  offersOf,
+  pays,
+  publisherWith,
+  sequenceRule,
+  useOf,
+} from './support.ts';
 
 test('the worked example of the guide matches the explanation', () => {
   const guide = readFileSync(new URL('../../docs/guides/how-a-decision-is-made.md', import.meta.url), 'utf8');
@@ -42,7 +51,7 @@ test('the worked example of the guide matches the explanation', () => {
     },
     totals: new Map([['5', useOf({ budget: { day: 99_800_000 } })]]),
   });
-  const explained = explain(input).map(({ offer, reason }) => [offer.id, apiReason(reason)] as const);
+  const explained = explainAtOnce(input).map(({ offer, reason }) => [offer.id, apiReason(reason)] as const);
   expect([...explained].sort((a, b) => a[0] - b[0])).toEqual(promised);
   expect(promised).toHaveLength(10);
 });

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import { explain } from '../../src/decision/explain.ts';
 import { mix } from '../../src/decision/random.ts';
 import { apiInfluence, influenceText, type ReasonFormat } from '../../src/offers/fetch/reason-text.ts';
 import { inLanguage } from '../../src/platform/i18n/reader.ts';
 import { simulateLearner, startMs } from '../learning/support.ts';
-import { campaignOf, inputOf, offersOf, pays, publisherWith } from './support.ts';
+import { campaignOf, explainAtOnce, inputOf, offersOf, pays, publisherWith } from './support.ts';
 
 test('an explanation names the request properties that changed the score most, and by how much', () => {
   const offers = offersOf(campaignOf(1, { payout: pays('cpc', 1) }), campaignOf(2, { payout: pays('cpc', 1) }));
@@ -20,7 +19,7 @@ test('an explanation names the request properties that changed the score most, a
   }
   const inputFor = (device: string, plan: string) =>
     inputOf(publisher, { model: { ...learner.model }, context: { device, custom: new Map([['plan', plan]]) } });
-  const own = explain(inputFor('mobile', 'gold')).find(({ offer }) => offer.id === 1);
+  const own = explainAtOnce(inputFor('mobile', 'gold')).find(({ offer }) => offer.id === 1);
   expect(own?.influences[0]).toMatchObject({ property: 'device', value: 'mobile' });
   expect(own?.influences[0]?.factor).toBeGreaterThan(1.1);
   expect(own?.influences.length).toBeLessThanOrEqual(3);

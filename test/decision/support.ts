@@ -3,12 +3,14 @@ import type { CampaignRules, CapMetric } from '../../src/catalog/rules.ts';
 import type { Campaign, Creative, Offer, Payout, Provision, Publisher, SequenceRule } from '../../src/catalog/types.ts';
 import { buildIndex } from '../../src/decision/build-index.ts';
 import { decide } from '../../src/decision/decide.ts';
+import { type Explanation, explain } from '../../src/decision/explain.ts';
 import { type Decision, type DecisionContext, type DecisionInput, unknownGeo } from '../../src/decision/types.ts';
 import { allFeature, offerFeature } from '../../src/learning/model/logistic-features.ts';
 import { agedFeature } from '../../src/learning/model/rates.ts';
 import { addFeature, setPair, slotOf } from '../../src/learning/model/table.ts';
 import { createModel, emptyModel, type Model, type RateModel } from '../../src/learning/model.ts';
 import { wantedOf } from '../../src/platform/i18n/reader.ts';
+import { runAtOnce } from '../../src/platform/lib/slices.ts';
 
 /** Saturday, 21 November 2026, 12:00 UTC. */
 export const noonMs = Date.UTC(2026, 10, 21, 12);
@@ -256,3 +258,6 @@ function setRate({ rates, startRate }: RateModel, id: number, successes: number,
   set(offerFeature, id, logit(rate) - logit(startRate), 1 / ((successes + 1) * (1 - rate)));
   set(agedFeature, id, successes, trials);
 }
+
+/** Explains a decision without pauses. */
+export const explainAtOnce = (input: DecisionInput): Explanation[] => runAtOnce(explain(input));

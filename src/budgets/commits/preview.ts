@@ -1,4 +1,4 @@
-import type { Snapshot } from '../../catalog/types.ts';
+import type { Publisher, Snapshot } from '../../catalog/types.ts';
 import { activeCapsOf, type LimitedFetch, noTotals, planFetch, type Totals, type UserHistory } from '../caps.ts';
 import { historyOf, type ProfileQuery, type ProfileRow, readHistories } from '../history/history.ts';
 import { loadTrueUsage } from '../slices/rows.ts';
@@ -21,8 +21,8 @@ export type UsagePreview = {
   ) => Promise<{ histories: UserHistory[]; profileRows: readonly ProfileRow[] | null }>;
   /** Returns the campaign totals that this process would use to decide the fetch. */
   totals: (fetch: LimitedFetch) => Promise<Totals>;
-  /** Returns the stored usage of all campaign totals in a catalogue, excluding slices that are currently leased. */
-  storedTotals: (snapshot: Snapshot) => Promise<Totals>;
+  /** Returns the stored usage of the campaign totals of a publisher, excluding slices that are currently leased. */
+  storedTotals: (snapshot: Snapshot, publisher: Publisher) => Promise<Totals>;
 };
 
 export function createUsagePreview(deps: CommitDeps): UsagePreview {
@@ -41,12 +41,15 @@ export function createUsagePreview(deps: CommitDeps): UsagePreview {
       const activeCaps = activeCapsOf(fetch.snapshot);
       return totalsAt(slices.without(await usage.load(activeCaps)), activeCaps.total, now());
     },
-    storedTotals: async (snapshot) => {
+    storedTotals: async (snapshot, { id, index }) => {
       const activeCaps = activeCapsOf(snapshot);
       const nowMs = now();
       const table = createUsageTable();
-      const periods = periodsOf(activeCaps.totals, nowMs);
-      if (periods.length > 0) for (const used of await loadTrueUsage(pool, periods)) table.set(used);
+      const campaigns = new Set(index.offers.map(({ campaign }) => campaign));
+      const totals = [...campaigns].flatMap((campaign) => activeCaps.totalsOf(campaign, id));
+      const campaignIds = totals.map(({ campaignId }) => campaignId);
+      if (totals.length > 0)
+        for (const used of await loadTrueUsage(pool, periodsOf(totals, nowMs), campaignIds)) table.set(used);
       return totalsAt(table, activeCaps.total, nowMs);
     },
   };

@@ -12,26 +12,28 @@ const sliceSize = 200;
 
 export type BuiltOffers = {
   offers: Map<number, Offer>;
+  /** All offers by campaign ID. */
+  byCampaign: Map<number, readonly Offer[]>;
   /** Offers by campaign ID, without removed offers. The entries are ordered by campaign ID. */
   present: Map<number, readonly Offer[]>;
 };
 
 /** Builds the offers of campaigns. Offers of campaigns that have not changed since the base snapshot are reused. */
 export function* buildOffers(rows: CampaignRows, base: Base | null): Generator<void, BuiltOffers> {
-  const earlier = base === null ? null : groupBy([...base.snapshot.offers.values()], ({ campaign }) => campaign.id);
-  yield;
   const build = yield* campaignBuilder(rows, base);
   const offers = new Map<number, Offer>();
+  const byCampaign = new Map<number, readonly Offer[]>();
   const present = new Map<number, readonly Offer[]>();
   const removed = new Set(rows.offers.filter((row) => row.deleted_at !== null).map(({ id }) => id));
   for (const [done, row] of rows.campaigns.entries()) {
     if (done % sliceSize === 0) yield;
     const isUnchanged = base !== null && !base.changed.has(row.id);
-    const ownOffers = isUnchanged ? (earlier?.get(row.id) ?? []) : build(row);
+    const ownOffers = isUnchanged ? (base.snapshot.offersByCampaign.get(row.id) ?? []) : build(row);
     for (const offer of ownOffers) offers.set(offer.id, offer);
+    byCampaign.set(row.id, ownOffers);
     present.set(row.id, row.deleted_at === null ? ownOffers.filter(({ id }) => !removed.has(id)) : []);
   }
-  return { offers, present };
+  return { offers, byCampaign, present };
 }
 
 /** Groups offers by the publishers to which they are provisioned. Publishers that are not loaded are left out. */

@@ -33,6 +33,7 @@ export function bestDraws(options: DrawOptions, top: Top): Top {
   const [highest, ...lower] = layersFor(options.count);
   if (highest === undefined) drawAll(options, top);
   else drawLayers(options, highest, lower, top);
+  if (!isInsertable(top)) sortDraws(top);
   return top;
 }
 
@@ -77,7 +78,10 @@ function drawLayers({ model, bits, input }: DrawOptions, highest: Layer, lower: 
   }
 }
 
-/** Best draws found so far, at most `limit`, highest score first. Draws with equal scores are sorted by member. */
+/**
+ * Best draws found so far, at most `limit`, highest score first. Draws with equal scores are sorted by member. If the
+ * limit is infinity, the draws are sorted at the end.
+ */
 export type Top = {
   readonly limit: number;
   readonly after: Draw;
@@ -100,10 +104,18 @@ function isFullAbove({ limit, scores, members }: Top, score: number, member: num
   return score < lowest || (score === lowest && member > (members[limit - 1] as number));
 }
 
+/** Whether draws are inserted at their position. In a list without a limit, that would take quadratic time. */
+const isInsertable = ({ limit }: Top): boolean => limit !== Number.POSITIVE_INFINITY;
+
 function add(top: Top, score: number, member: number): void {
   const { limit, after, scores, members } = top;
   if (score > after.score || (score === after.score && member <= after.member) || isFullAbove(top, score, member))
     return;
+  if (!isInsertable(top)) {
+    scores.push(score);
+    members.push(member);
+    return;
+  }
   let at = Math.min(scores.length, limit - 1);
   for (; at > 0 && isBefore(score, member, scores[at - 1] as number, members[at - 1] as number); at--) {
     scores[at] = scores[at - 1] as number;
@@ -111,6 +123,15 @@ function add(top: Top, score: number, member: number): void {
   }
   scores[at] = score;
   members[at] = member;
+}
+
+function sortDraws(top: Top): void {
+  const { scores, members } = top;
+  const order = scores.map((_, at) => at);
+  const [scoreAt, memberAt] = [(at: number) => scores[at] as number, (at: number) => members[at] as number];
+  order.sort((a, b) => scoreAt(b) - scoreAt(a) || memberAt(a) - memberAt(b));
+  top.scores = order.map(scoreAt);
+  top.members = order.map(memberAt);
 }
 
 const isBefore = (score: number, member: number, otherScore: number, other: number): boolean =>

@@ -100,9 +100,10 @@ function gradeOf(filling: Filling, { candidate }: RankedCandidate, position: num
 }
 
 function reportRest(filling: Filling, onExcluded: (candidate: Candidate, exclusion: Exclusion) => void): void {
+  const withoutPosition: Exclusion = { rule: 'positions_filled', count: filling.count };
   while (pull(filling) !== null);
   for (const { candidate } of filling.pending)
-    onExcluded(candidate, filling.conflicts.find(candidate) ?? { rule: 'positions_filled', count: filling.count });
+    onExcluded(candidate, filling.conflicts.find(candidate) ?? withoutPosition);
 }
 
 type Conflicts = {

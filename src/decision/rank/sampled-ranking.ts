@@ -41,9 +41,9 @@ type Options = {
 
 /**
  * Number of candidates to rank at first. Few decisions need more. If they do, the number is multiplied by four each
- * time.
+ * time, up to a maximum, after which all candidates are ranked.
  */
-const firstLimit = 8;
+const [firstLimit, lastLimit] = [8, 512];
 
 /** Yields the candidates of a paying priority class by sampled expected revenue, highest first. */
 export function* sampledRanking(options: Options): Generator<RankedCandidate, void> {
@@ -61,7 +61,7 @@ export function* sampledRanking(options: Options): Generator<RankedCandidate, vo
     yield rankedOf(explored, drawRevenue(model, explored, input.seed));
   }
   let after = { score: Number.POSITIVE_INFINITY, member: -1 };
-  for (let limit = firstLimit; ; limit *= 4) {
+  for (let limit = firstLimit; ; limit = limit < lastLimit ? limit * 4 : Number.POSITIVE_INFINITY) {
     const { scores, members } = bestDraws({ model, bits, count, input }, createTop(limit, after));
     for (const [at, member] of members.entries()) if (member !== explored) yield rankedOf(member, scores[at] as number);
     if (members.length < limit) return;

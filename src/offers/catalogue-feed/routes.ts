@@ -91,7 +91,7 @@ export async function catalogueRoutes(app: App, { auth, tokens, config, now }: C
     async (request, reply) => {
       const caller = callerOf(request);
       const { publisher } = caller;
-      const { offers, next } = pageOf(caller, { ...keptTo(caller, readQuery(request.query)), nowMs: now() });
+      const { offers, next } = pageOf(publisher, { ...keptTo(caller, readQuery(request.query)), nowMs: now() });
       const views = offers.map((offer) =>
         buildCatalogueView(publisher, offerAt(offer, now()), { tokens, publicUrl: config.publicUrl }),
       );

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isServedTo, phaseOf } from '../../catalog/provisioning.ts';
-import type { Campaign, Offer, Publisher, Snapshot } from '../../catalog/types.ts';
+import type { Campaign, Offer, Publisher } from '../../catalog/types.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { platformOf } from '../../platform/user-agent/client-device.ts';
 import { buildOfferView, fillCopy } from '../offer-view.ts';
@@ -23,10 +23,10 @@ export type CatalogueQuery = {
 const servedOffers = new WeakMap<Publisher, readonly Offer[]>();
 
 /** Returns the offers that a publisher may show, ordered by ID. The list is computed once per snapshot. */
-function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
+function offersOf(publisher: Publisher): readonly Offer[] {
   let offers = servedOffers.get(publisher);
   if (offers === undefined) {
-    offers = [...snapshot.offers.values()].filter((offer) => isServedTo(offer, publisher)).sort((a, b) => a.id - b.id);
+    offers = publisher.index.offers.filter((offer) => isServedTo(offer, publisher)).sort((a, b) => a.id - b.id);
     servedOffers.set(publisher, offers);
   }
   return offers;
@@ -37,10 +37,10 @@ function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
  * following page, or null on the last page.
  */
 export function pageOf(
-  { publisher, snapshot }: { publisher: Publisher; snapshot: Snapshot },
+  publisher: Publisher,
   { offerIds, campaignIds, countries, systems, after, limit, nowMs }: CatalogueQuery,
 ): { offers: Offer[]; next: number | null } {
-  const matching = offersOf(publisher, snapshot).filter(
+  const matching = offersOf(publisher).filter(
     ({ id, campaign }) =>
       id > after &&
       (offerIds === null || offerIds.has(id)) &&

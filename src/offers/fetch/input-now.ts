@@ -6,6 +6,7 @@ import { type Explanation, explain } from '../../decision/explain.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import type { ModelSource } from '../../learning/source.ts';
 import type { FailFast } from '../../platform/db/health.ts';
+import { runInSlices } from '../../platform/lib/slices.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { contextOf, type OpenFetch, type PendingFetch, requestWith, type UserProfile } from './pending-fetch.ts';
 import type { FetchOffersRequest } from './request.ts';
@@ -42,7 +43,7 @@ export function createInputNow({ now, catalog, model, preview }: InputSources, f
     const nowMs = now();
     const keys = userKey === null ? [] : [userKey, ...earlierKeys];
     const { histories } = await failFast(() => preview.histories([{ keys, publisherId: publisher.id }]));
-    const totals = await failFast(() => preview.storedTotals(snapshot));
+    const totals = await failFast(() => preview.storedTotals(snapshot, publisher));
     const ofPlacement = publisher.themes.get(publisher.placements.get(context.placement)?.themeId ?? 0);
     return {
       publisher,
@@ -72,6 +73,6 @@ export function createExplain(
     const profile = fetch.profileKeys.all.length > 0 ? await readProfile(fetch) : null;
     const context = contextOf(fetch, requestWith(fetch, profile), profile, 0);
     const { theme, earlierKeys } = fetch;
-    return explain(await inputNow(fetch.publisher, context, { theme, earlierKeys }));
+    return runInSlices(explain(await inputNow(fetch.publisher, context, { theme, earlierKeys })));
   };
 }

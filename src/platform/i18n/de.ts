@@ -1726,6 +1726,7 @@ export const de: Messages = {
     noUserCaps: 'Keine Häufigkeitsbegrenzung',
     overridden: '{count, plural, one {# eigenes Limit} other {# eigene Limits}}',
     serveToAnother: 'Publisher hinzufügen',
+    findPublisher: 'Name oder ID des Publishers',
     continue: 'Weiter',
     servedHint: 'Wenn Sie die Kampagne hier pausieren, funktionieren Links, die Nutzer bereits haben, weiter.',
     payoutHint:

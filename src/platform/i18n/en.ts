@@ -1572,6 +1572,7 @@ export const en = {
     noUserCaps: 'No frequency caps',
     overridden: '{count, plural, one {# own cap} other {# own caps}}',
     serveToAnother: 'Add publisher',
+    findPublisher: 'Name or ID of the publisher',
     continue: 'Continue',
     servedHint: 'If you pause the campaign here, links that users already have keep working.',
     payoutHint:

@@ -10,6 +10,7 @@ import {
   type Metrics,
   type MoneySum,
   metricNames,
+  moneyMetrics,
   moneySumsSql,
   sumOf,
   sumSql,
@@ -18,7 +19,17 @@ import {
   withoutSessions,
 } from '../metrics.ts';
 import { countUsersOf, hasSketches, noUsers, type ReadOptions, type UsersOf, userKeyOf } from '../reach/read.ts';
-import { groupSql, groupTextSql, isIdDimension, moneyOf, parseText, queryActivity, readRange } from './query.ts';
+import {
+  groupSql,
+  groupTextSql,
+  isIdDimension,
+  moneyOf,
+  onlyCurrencyIn,
+  parseText,
+  queryActivity,
+  readRange,
+  setCurrency,
+} from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { groupReader, type Line, readLines } from './row-lines.ts';
 import { addsUpSessions, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
@@ -230,14 +241,16 @@ async function readGroups(
     }),
   );
   const dimensions = groupByOf(query).map((name) => groupSql(name, true));
+  const hasAmounts = query.metrics.some(isMoney);
+  const metrics = hasAmounts ? [...new Set([...query.metrics, ...moneyMetrics])] : query.metrics;
   const columns = [
     ...(dimensions.length === 0 ? ["''"] : dimensions).map((value, index) => `${value} as value_${index}`),
     `${isBefore} as is_before`,
-    ...query.metrics.map((name) => `${sumSql(name)} as ${name}`),
+    ...metrics.map((name) => `${sumSql(name)} as ${name}`),
   ];
   const readGroup = groupReader();
   const { rows } = await executor.query<{ is_before: number; lines: Line[] }>({
-    text: `select is_before::int, string_agg(${lineSql(query)}, E'\n' ${order}) as lines from (
+    text: `select is_before::int, string_agg(${lineSql(query, metrics)}, E'\n' ${order}) as lines from (
         select ${columns.join(', ')} from (${sources.join(' union all ')}) as source
         group by ${positions(Math.max(1, dimensions.length) + (isCompared ? 1 : 0))} ${order} limit ${limit}
       ) as summed group by is_before`,
@@ -245,8 +258,10 @@ async function readGroups(
     types: parseText((lines) => readLines(lines, readGroup)),
   });
   const linesOf = (isBefore: 0 | 1): Line[] => rows.find((row) => row.is_before === isBefore)?.lines ?? [];
-  const money = query.metrics.some(isMoney) ? await readMoney(executor, query, parts) : noMoney;
-  const paid = (isBefore: 0 | 1): Line[] => addMoneyLines(linesOf(isBefore), money[isBefore]);
+  const currency = hasAmounts ? await onlyCurrencyIn(executor, query.publisherId, rangeOfParts(parts)) : null;
+  const money = hasAmounts && currency === null ? await readMoney(executor, query, parts) : noMoney;
+  const paid = (isBefore: 0 | 1): Line[] =>
+    currency === null ? addMoneyLines(linesOf(isBefore), money[isBefore]) : setCurrency(linesOf(isBefore), currency);
   const groups = compare(paid(0), isCompared ? paid(1) : null);
   if (groups.length > maxGroups) throw tooLarge(problem('tooManyValues', { max: maxGroups }));
   return groups;
@@ -300,8 +315,8 @@ function addMoneyLines(lines: readonly Line[], money: ReadonlyMap<string, MoneyL
 }
 
 /** Returns SQL that formats a group as a line for `readLines`. Metrics that are not requested are 0. */
-function lineSql(query: ExploreQuery): string {
-  const sums = metricNames.map((name) => (query.metrics.includes(name) ? name : '0'));
+function lineSql(query: ExploreQuery, metrics: readonly MetricName[]): string {
+  const sums = metricNames.map((name) => (metrics.includes(name) ? name : '0'));
   const dimensions = query.by === null ? (['custom'] as const) : groupByOf(query);
   const values = dimensions.map((name, index) => groupTextSql(name, `value_${index}`));
   return [`concat_ws(',', ${sums.join(', ')})`, ...values].join(` || E'\t' || `);
@@ -334,6 +349,12 @@ async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]>
     { activity: byHour, start: lastDay, end: new Date(beforeUntilMs) },
   ];
 }
+
+/** Returns the range from the start of the earliest part to the end of the latest. */
+const rangeOfParts = (parts: readonly Part[]): { start: Date; end: Date } => ({
+  start: new Date(Math.min(...parts.map(({ start }) => start.getTime()))),
+  end: new Date(Math.max(...parts.map(({ end }) => end.getTime()))),
+});
 
 const zero: Metrics = Object.freeze(sumOf([]));
 const hasActivity = (metrics: Metrics): boolean =>

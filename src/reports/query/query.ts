@@ -3,6 +3,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import {
   type DimensionName,
   eachMetric,
+  type Metrics,
   type MoneySum,
   metricNames,
   moneyColumns,
@@ -29,7 +30,39 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
   const types = parseText((lines) => readLines(lines, readGroup));
   const { rows } = await executor.query<TimeRow>({ text, values, types });
   const activity = joinTimes(rows.map((row) => rowsOfTime(row, query)));
+  const currency = sourceOf(query).kind === 'raw' ? null : await onlyCurrencyIn(executor, query.publisherId, range);
+  if (currency !== null) return setCurrency(activity, currency);
   return addMoneyRows(activity, await queryMoney(executor, query, range));
+}
+
+/**
+ * Returns the currency of all amounts of a publisher in a time range, or null if there are several. Rollups contain the
+ * sum of all currencies. With a single currency, amounts by currency therefore do not have to be read. Without amounts,
+ * returns the code for no currency.
+ */
+export async function onlyCurrencyIn(
+  executor: Executor,
+  publisherId: number,
+  { start, end }: { start: Date; end: Date },
+): Promise<string | null> {
+  const { rows } = await executor.query<{ currency: string }>({
+    name: 'report_currencies',
+    // Days and weeks that begin in the range can contain hours after its end, and days in an earlier time zone.
+    text: `select distinct currency from rollup_money
+where publisher_id = $1 and grain = 0 and bucket >= $2::timestamptz - interval '1 day'
+  and bucket < $3::timestamptz + interval '1 day' limit 2`,
+    values: [publisherId, start, end],
+  });
+  return rows.length > 1 ? null : (rows[0]?.currency ?? 'XXX');
+}
+
+/** Sets the currency of the amounts in new rows. Changes the rows, because there can be tens of thousands. */
+export function setCurrency<Row extends { metrics: Metrics }>(rows: Row[], currency: string): Row[] {
+  for (const { metrics } of rows) {
+    const { revenue_micros: revenueMicros, unbilled_micros: unbilledMicros } = metrics;
+    if (revenueMicros !== 0 || unbilledMicros !== 0) metrics.money = [{ currency, revenueMicros, unbilledMicros }];
+  }
+  return rows;
 }
 
 /**

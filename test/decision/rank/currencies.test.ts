@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Publisher } from '../../../src/catalog/types.ts';
 import { decide } from '../../../src/decision/decide.ts';
-import { explain } from '../../../src/decision/explain.ts';
 import { isExploring } from '../../../src/decision/rank/sampled-ranking.ts';
 import { exchangeRatesOf } from '../../../src/platform/exchange-rates.ts';
-import { campaignOf, inputOf, noonMs, offersOf, publisherWith, shownBy } from '../support.ts';
+import { campaignOf, explainAtOnce, inputOf, noonMs, offersOf, publisherWith, shownBy } from '../support.ts';
 
 /** Creates a campaign that pays per impression, so that its revenue is certain. */
 const paying = (id: number, amount: number, currency: string) =>
@@ -42,7 +41,7 @@ test('only campaigns in the most frequent currency are compared by amount if the
 });
 
 test('the explanation shows the exchange rate of an offer, or that there is none', () => {
-  const explanations = explain(inputOf(publisherWith(offers, { exchangeRates: rates })));
+  const explanations = explainAtOnce(inputOf(publisherWith(offers, { exchangeRates: rates })));
   expect(Object.fromEntries(explanations.map(({ offer, influences }) => [offer.id, influences]))).toEqual({
     1: [{ property: 'exchange_rate', value: 'JPY/EUR', factor: 0.005 }],
     2: [{ property: 'exchange_rate', value: 'USD/EUR', factor: 1 }],

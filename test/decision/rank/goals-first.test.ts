@@ -2,11 +2,10 @@ import { expect, test } from 'vitest';
 import { compileGoal } from '../../../src/budgets/goals.ts';
 import type { Campaign } from '../../../src/catalog/types.ts';
 import { decide } from '../../../src/decision/decide.ts';
-import { explain } from '../../../src/decision/explain.ts';
 import { mix } from '../../../src/decision/random.ts';
 import { apiReason } from '../../../src/offers/fetch/reason-text.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
-import { campaignOf, inputOf, noonMs, offersOf, pays, publisherWith } from '../support.ts';
+import { campaignOf, explainAtOnce, inputOf, noonMs, offersOf, pays, publisherWith } from '../support.ts';
 
 /** Goal of 1,000 impressions in ten days, five of which have passed. */
 const goal = { metric: 'impressions', count: 1000, sinceMs: noonMs - 5 * dayMs, byMs: noonMs + 5 * dayMs } as const;
@@ -60,7 +59,7 @@ test('a campaign behind its goal stays below higher priorities, above weights, a
 });
 
 test("the explanation states that the offer is shown for its campaign's goal", () => {
-  const [explanation] = explain(inputWith(withGoal(), 100));
+  const [explanation] = explainAtOnce(inputWith(withGoal(), 100));
   expect(explanation).toMatchObject({ position: 1, rule: null });
   expect(apiReason(explanation?.reason as NonNullable<typeof explanation>['reason'])).toBe(
     'Shown at position 1, ahead of offers with higher revenue, because the campaign is behind its goal: 100 of 500 ' +

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { decide } from '../../../src/decision/decide.ts';
-import { explain } from '../../../src/decision/explain.ts';
 import { mix } from '../../../src/decision/random.ts';
-import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';
+import { campaignOf, explainAtOnce, inputOf, offersOf, pays, publisherWith } from '../support.ts';
 
 const many = 400;
 const publisher = publisherWith(
@@ -15,7 +14,7 @@ const publisher = publisherWith(
 
 test('hundreds of offers are ranked by score once each, even beyond those ranked at first', () => {
   for (let seed = 0; seed < 5; seed++) {
-    const ranked = explain(inputOf(publisher, { seed: mix(7, seed), context: { count: 5 } }))
+    const ranked = explainAtOnce(inputOf(publisher, { seed: mix(7, seed), context: { count: 5 } }))
       .filter(({ rank }) => rank !== null)
       .sort((a, b) => (a.rank as number) - (b.rank as number));
     expect(ranked.map(({ rank }) => rank)).toEqual(Array.from({ length: many }, (_, at) => at + 1));

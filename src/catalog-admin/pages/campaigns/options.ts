@@ -2,9 +2,7 @@ import { contentCategories, landingUrls, plainCategory } from '../../../catalog/
 import { type OwnKind, ownKind } from '../../../catalog/event-kinds.ts';
 import { countryCodes } from '../../../catalog/names.ts';
 import type { PageExtensions, PublisherContext, SeenKind } from '../../../catalog/pages.ts';
-import type { CatalogStore } from '../../../catalog/store.ts';
 import type { Campaign, Offer, Publisher } from '../../../catalog/types.ts';
-import type { Config } from '../../../config.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { languages } from '../../../platform/i18n/languages.ts';
 import { t } from '../../../platform/i18n/messages.ts';
@@ -23,11 +21,7 @@ export type Picker = (kind: OptionKind, value: FormValue) => PickerOptions;
 /** Maximum number of suggestions in a response. */
 const maxOptions = 20;
 
-type Scope = {
-  publisher: Publisher;
-  offers: () => readonly Offer[];
-  seenValues: PageExtensions['seenValues'];
-};
+type Scope = { publisher: Publisher; seenValues: PageExtensions['seenValues'] };
 
 const plain = (values: readonly string[]): Choice[] => values.map((value) => ({ value, text: value }));
 const distinct = (values: Iterable<string>): Choice[] =>
@@ -42,8 +36,15 @@ const countryLists = perLocale((locale) => {
 const languageChoices = perLocale(() => Object.keys(languages).map((tag) => ({ value: tag, text: languageName(tag) })));
 
 const fixed = (values: readonly string[]) => () => plain(values);
-const campaignsOf = ({ offers }: { offers: () => readonly Offer[] }): Campaign[] => [
-  ...new Set(offers().map(({ campaign }) => campaign)),
+
+/** Returns the publisher's own offers and those of the other campaigns that it runs. */
+const offersOf = ({ publisher: { id, index } }: { publisher: Publisher }): readonly Offer[] =>
+  index.offers.filter(
+    ({ publisherId, campaign }) => publisherId === id || campaign.provisions.get(id)?.active === true,
+  );
+
+const campaignsOf = (scope: { publisher: Publisher }): Campaign[] => [
+  ...new Set(offersOf(scope).map(({ campaign }) => campaign)),
 ];
 
 /** Returns well-known values, followed by other values seen in recent requests. */
@@ -61,9 +62,9 @@ const advertisersOf = (scope: Scope): Choice[] => [
 ];
 
 /** Returns the hosts of landing pages, without "www.". */
-const domainsOf = ({ offers }: Scope): Choice[] =>
+const domainsOf = (scope: Scope): Choice[] =>
   distinct(
-    offers()
+    offersOf(scope)
       .flatMap(landingUrls)
       .map((url) => (parseUrl(url)?.hostname ?? '').replace(/^www\./, '')),
   );
@@ -93,7 +94,7 @@ const sources = {
   },
   tags: (scope: Scope) => distinct(campaignsOf(scope).flatMap(({ tags }) => tags)),
   groups: (scope: Scope) => distinct(campaignsOf(scope).flatMap(({ rules }) => rules.exclusion_groups ?? [])),
-  offers: ({ offers }: Scope) => offers().map(({ id, copy }) => ({ value: String(id), text: copy.title })),
+  offers: (scope: Scope) => offersOf(scope).map(({ id, copy }) => ({ value: String(id), text: copy.title })),
   campaigns: (scope: Scope) => campaignsOf(scope).map(({ id, name }) => ({ value: String(id), text: name })),
   advertisers: (scope: Scope) => advertisersOf(scope),
   brands: (scope: Scope) => distinct(campaignsOf(scope).map(({ advertiserName }) => advertiserName)),
@@ -119,29 +120,16 @@ const idKinds: ReadonlySet<OptionKind> = new Set(['offers', 'campaigns', 'advert
 /**
  * Registers `GET …/options?kind=countries&q=ger`, which returns the choices that match the search text, as list items.
  */
-export function optionPages(
-  pages: Pages<PublisherContext>,
-  { deps, extensions }: { deps: { catalog: CatalogStore; config: Config }; extensions: PageExtensions },
-): void {
+export function optionPages(pages: Pages<PublisherContext>, { extensions }: { extensions: PageExtensions }): void {
   pages.get('/options', 'analyst', async (context) => {
     const kind = queryText(context, 'kind');
-    const scope = { ...scopeOf(deps, context.publisher), seenValues: extensions.seenValues };
+    const scope = { publisher: context.publisher, seenValues: extensions.seenValues };
     const all = isKind(kind) ? await sources[kind](scope) : [];
     return { fragment: html`${matching(all, queryText(context, 'q')).map(item)}` };
   });
 }
 
 const isKind = (kind: string): kind is OptionKind => Object.hasOwn(sources, kind);
-
-/** Returns the data for suggestions: the publisher's own offers and those of the other campaigns that it runs. */
-const scopeOf = ({ catalog }: { catalog: CatalogStore }, publisher: Publisher): Omit<Scope, 'seenValues'> => ({
-  publisher,
-  offers: () =>
-    [...catalog.current().offers.values()].filter(
-      ({ publisherId, campaign }) =>
-        publisherId === publisher.id || campaign.provisions.get(publisher.id)?.active === true,
-    ),
-});
 
 /** Returns the choices that match the search text. Choices that start with it come first. */
 function matching(choices: readonly Choice[], text: string): Choice[] {
@@ -166,8 +154,8 @@ const item = ({ value, text }: Choice): Html => html`
   </li>`;
 
 /** Creates the picker for the search fields of a page. */
-export function createPicker(deps: { catalog: CatalogStore }, { path, publisher }: PublisherContext): Picker {
-  const scope = { ...scopeOf(deps, publisher), seenValues: undefined };
+export function createPicker({ path, publisher }: PublisherContext): Picker {
+  const scope = { publisher, seenValues: undefined };
   return (kind, value) => {
     const values = splitList(typeof value === 'string' ? value : '');
     const unseen = kind === 'placements' ? neverSeen() : '';
@@ -180,11 +168,11 @@ export function createPicker(deps: { catalog: CatalogStore }, { path, publisher 
  * Returns the own events that the caps of a publisher's campaigns can count: events defined by the publisher or by its
  * advertisers.
  */
-export const ownKindsFor = (deps: { catalog: CatalogStore }, publisher: Publisher): OwnKind[] =>
+export const ownKindsFor = (publisher: Publisher): OwnKind[] =>
   [
     ...new Set([
       ...publisher.ownEvents,
-      ...campaignsOf(scopeOf(deps, publisher)).flatMap(({ advertiserEvents }) => advertiserEvents),
+      ...campaignsOf({ publisher }).flatMap(({ advertiserEvents }) => advertiserEvents),
     ]),
   ].map(ownKind);
 

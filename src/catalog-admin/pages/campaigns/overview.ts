@@ -75,7 +75,7 @@ function goalTile({ publisher }: PublisherContext, row: View): Html | null {
 
 /** Renders a notice if the campaign is not shown because none of its offers is active. */
 export function offersNotice({ deps }: PageServices, context: PublisherContext, { id }: View): Html {
-  const offers = [...deps.catalog.current().offers.values()].filter(({ campaign }) => campaign.id === Number(id));
+  const offers = deps.catalog.current().offersByCampaign.get(Number(id)) ?? [];
   if (offers.some(({ active }) => active)) return nothing;
   const add = linkButton(context.path(`/offers/new?campaign_id=${id}`), t('campaigns.addOffer'));
   return notice('warn', html`<p>${t('campaigns.noActiveOffer')}</p>${canEdit(context) && html`<p>${add}</p>`}`);

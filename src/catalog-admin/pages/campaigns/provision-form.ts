@@ -1,5 +1,5 @@
 import type { OwnKind } from '../../../catalog/event-kinds.ts';
-import type { PublisherContext } from '../../../catalog/pages.ts';
+import { type PublisherContext, searchPublishers } from '../../../catalog/pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
 import { versionField } from '../../../management/crud-editor.ts';
 import type { Values, View } from '../../../management/resource.ts';
@@ -7,9 +7,9 @@ import { etagOf } from '../../../management/rows.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { badge, card, hiddenField, saveForm, strongLink, table } from '../../../shell/components.ts';
+import { badge, card, hiddenField, noMatches, saveForm, strongLink, table } from '../../../shell/components.ts';
 import type { FieldErrors, Fields, FormValues } from '../../../shell/context.ts';
-import { type Choice, columns, createForm, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
+import { columns, createForm, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
 import { defaultButton } from '../../../shell/row-list.ts';
 import { payoutText } from '../../payout-text.ts';
 import { frequencyCapFields, frequencyPart, totalCapFields, totalsPart } from './caps-form.ts';
@@ -61,24 +61,32 @@ function capsText({ frequency_caps: frequency, total_caps: totals }: View): stri
   return t(frequency === null ? 'campaigns.inherited' : 'campaigns.noUserCaps');
 }
 
-const publisherChoices = (publishers: Publishers): Choice[] =>
-  [...publishers.values()]
-    .map(({ id, name }) => ({ value: String(id), text: name }))
-    .sort((a, b) => a.text.localeCompare(b.text));
+/** Maximum number of publishers in the select field. If there are more, they can be searched. */
+const maxPublishers = 100;
 
-/** Renders a select field with the publishers that do not run the campaign yet. Renders nothing if there are none. */
-export function publisherChooser(action: string, publishers: Publishers, rows: readonly View[]): Html {
-  const served = new Set(rows.map((row) => String(row.publisher_id)));
-  const choices = publisherChoices(publishers).filter(({ value }) => !served.has(value));
-  if (choices.length === 0) return nothing;
-  const select = createForm({}).select('to', { label: t('layout.publisher'), choices });
+/**
+ * Renders a select field with the publishers that match a search text and do not run the campaign yet. Renders nothing
+ * if all publishers run it.
+ */
+export function publisherChooser(action: string, publishers: Publishers, rows: readonly View[], q: string): Html {
+  const served = new Set(rows.map((row) => Number(row.publisher_id)));
+  const others = [...publishers.values()].filter(({ id }) => !served.has(id));
+  if (others.length === 0) return nothing;
+  const matches = searchPublishers(others, q, maxPublishers);
+  const choices = matches.map(({ id, name }) => ({ value: String(id), text: name }));
+  const search = html`
+    <form class="filters" method="get" action="${action}" role="search">
+      ${createForm({ q }).input('q', { label: t('campaigns.findPublisher') })}
+      <button class="button">${t('common.search')}</button>
+    </form>`;
+  const choose = html`
+    <form class="filters" method="get" action="${action}">
+      ${createForm({}).select('to', { label: t('layout.publisher'), choices })}
+      <button class="button">${t('campaigns.continue')}</button>
+    </form>`;
   return card(
     t('campaigns.serveToAnother'),
-    html`
-      <form class="filters" method="get" action="${action}">
-        ${select}
-        <button class="button">${t('campaigns.continue')}</button>
-      </form>`,
+    html`${others.length > maxPublishers && search}${matches.length === 0 ? noMatches() : choose}`,
   );
 }
 
@@ -100,7 +108,7 @@ type Editor = {
  */
 export function provisionCard(context: PublisherContext, editor: Editor): Html {
   const { campaign, rows, publishers, to, at, refused } = editor;
-  if (!publisherChoices(publishers).some(({ value }) => value === to)) throw new AppError('not_found');
+  if (String(publishers.get(Number(to))?.id) !== to) throw new AppError('not_found');
   const stored = rows.find((row) => String(row.publisher_id) === to);
   const values = refused?.typed ?? provisionToForm(stored);
   const form = createForm(values, refused?.errors, at);

@@ -68,10 +68,11 @@ async function show(
   const campaignPath = context.path(`/campaigns/${campaign.id}`);
   const at = `${campaignPath}/publishers`;
   const publishers = publishersOf(services);
-  const ownKinds = ownKindsFor(services.deps, publishers.get(Number(to)) ?? context.publisher);
+  if (isOperator) await services.deps.catalog.ready(Number(to));
+  const ownKinds = ownKindsFor(publishersOf(services).get(Number(to)) ?? context.publisher);
   const editor = () =>
     to === ''
-      ? publisherChooser(at, publishers, rows)
+      ? publisherChooser(at, publishers, rows, queryText(context, 'q'))
       : provisionCard(context, { campaign, rows, publishers, ownKinds, to, at, refused });
   return {
     title: t('nav.publishers'),

@@ -57,8 +57,8 @@ export function campaignSections(services: PageServices): CampaignSection[] {
       key: 'budget',
       title: 'campaigns.budgetAndGoal',
       summary: budgetSummary,
-      fields: (form, { publisher }, { deps }) => html`
-        ${totalCapFields(form, 'rules.', ownKindsFor(deps, publisher))}
+      fields: (form, { publisher }) => html`
+        ${totalCapFields(form, 'rules.', ownKindsFor(publisher))}
         ${columns([
           pacingField(form),
           form.input('overspend_percent', {
@@ -78,7 +78,7 @@ export function campaignSections(services: PageServices): CampaignSection[] {
       key: 'targeting',
       title: 'campaigns.targeting',
       summary: targetingSummary,
-      fields: (form, _context, _services, picker) => targetingFields(form, picker),
+      fields: (form, _context, picker) => targetingFields(form, picker),
       hasReach: true,
     }),
     ruleSection(services, {
@@ -93,7 +93,7 @@ export function campaignSections(services: PageServices): CampaignSection[] {
       key: 'priority',
       title: 'campaigns.priorityAndRanking',
       summary: prioritySummary,
-      fields: (form, _context, _services, picker) => priorityFields(form, picker),
+      fields: (form, _context, picker) => priorityFields(form, picker),
       read: (fields) => readColumns(campaigns, fields, ['priority', 'weight', 'ranking']),
     }),
     {
@@ -113,7 +113,7 @@ type RuleSectionOptions = {
   key: RuleSection;
   title: MessageKey;
   summary: CampaignSection['summary'];
-  fields: (form: FormBuilder, context: PublisherContext, services: PageServices, picker: Picker) => Html;
+  fields: (form: FormBuilder, context: PublisherContext, picker: Picker) => Html;
   /** Reads the columns that the section changes in addition to the rules. */
   read?: (fields: Fields, context: PublisherContext) => Values;
   /** Whether the section changes who is reached. The estimated reach is then shown next to the form. */
@@ -140,7 +140,7 @@ function ruleSection(services: PageServices, options: RuleSectionOptions): Campa
         return html`
           ${source !== null && notice('info', html`<p>${t('campaigns.copied', { name: String(source.name) })}</p>`)}
           ${hiddenField(storedField, String(form.values[storedField] ?? '{}'))}
-          ${fields(filled, context, services, createPicker(services.deps, context))}`;
+          ${fields(filled, context, createPicker(context))}`;
       },
       read: (submitted, context) => ({
         ...read?.(submitted, context),
@@ -203,7 +203,7 @@ function forecastPanel(
 const estimateOf = (key: RuleSection, { is_loyalty: isLoyalty }: Values): string =>
   `${reachPath}?${new URLSearchParams({ edit: key, ...(isLoyalty === true && { loyalty: 'yes' }) })}`;
 
-const basics = ({ management, deps }: PageServices): CampaignSection => ({
+const basics = ({ management }: PageServices): CampaignSection => ({
   key: 'basics',
   title: 'campaigns.basics',
   summary: async (context, view) => {
@@ -212,7 +212,7 @@ const basics = ({ management, deps }: PageServices): CampaignSection => ({
   },
   form: {
     fields: async (form, context, { values }) => {
-      const picker = createPicker(deps, context);
+      const picker = createPicker(context);
       const choices = await choicesOf(management, context, advertisers, values.advertiser_id);
       return html`
         ${columns([
@@ -282,12 +282,12 @@ const payout = (services: PageServices): CampaignSection => ({
   },
 });
 
-const userFields: RuleSectionOptions['fields'] = (form, { publisher }, { deps }, picker) => html`
+const userFields: RuleSectionOptions['fields'] = (form, { publisher }, picker) => html`
   ${audienceFields(form, picker)}
   ${conditionFields(form, picker('attributes', '').source)}
   ${fieldGroup(
     t('campaigns.frequencyCapping'),
-    frequencyCapFields(form, 'rules.', ownKindsFor(deps, publisher)),
+    frequencyCapFields(form, 'rules.', ownKindsFor(publisher)),
     columns([
       identityField(form),
       form.input('opt_out_days', {

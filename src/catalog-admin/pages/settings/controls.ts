@@ -124,7 +124,7 @@ async function controlsPage(
   const { view, etag } = current;
   const to = context.path(path);
   const form = createForm(typed ?? controlsToForm(view, placement), errors, to);
-  const fields = controlsFields(form, createPicker(services.deps, context), placement);
+  const fields = controlsFields(form, createPicker(context), placement);
   const { total, blocked } = view.offers;
   const notices = warned.map((text) => notice('warn', html`<p>${text}</p>`));
   const isForAll = placement === '';

@@ -53,7 +53,7 @@ export function sequenceRulePages(app: App, services: PageServices): void {
     nameOf,
     toForm: ruleToForm,
     read: readRule,
-    fields: (form, context) => ruleFields(form, context.publisher, createPicker(services.deps, context)),
+    fields: (form, context) => ruleFields(form, context.publisher, createPicker(context)),
     assets: ['pickers.js'],
   });
 }

@@ -1,4 +1,4 @@
-import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
+import { type PublisherContext, publisherPages, searchPublishers } from '../../../catalog/pages.ts';
 import { type SearchedKind, searchedKinds } from '../../../catalog-admin/kinds.ts';
 import type { View } from '../../../management/resource.ts';
 import { findDecision } from '../../../offers/re-decide.ts';
@@ -93,16 +93,16 @@ function publisherGroup({ deps, navigation }: Scope, context: PageContext, text:
   const section = queryText(context, 'section');
   const page = isSection(navigation, section) ? section : '/overview';
   const { user, publisherIds } = context.viewer;
-  const all = [...deps.catalog.current().publishers.values()];
-  const mayOpen = ({ id }: { id: number }): boolean => user.role === 'operator' || publisherIds.includes(id);
-  const others = publisherIds.length > 1 || user.role === 'operator' ? all.filter(mayOpen) : [];
-  const matches = others.filter(({ id, name, sdkId }) => contains(name, text) || sdkId === text || String(id) === text);
-  matches.sort((a, b) => a.name.localeCompare(b.name, 'en'));
+  const { publishers } = deps.catalog.current();
+  const memberOf = publisherIds.length > 1 ? publisherIds.flatMap((id) => publishers.get(id) ?? []) : [];
+  const matches = searchPublishers(user.role === 'operator' ? publishers.values() : memberOf, text, maxPublishers);
   return {
     title: t('nav.publishers'),
-    entries: matches
-      .slice(0, maxPublishers)
-      .map(({ id, name }) => ({ text: name, detail: t('find.publisher', { id }), href: publisherPath(id, page) })),
+    entries: matches.map(({ id, name }) => ({
+      text: name,
+      detail: t('find.publisher', { id }),
+      href: publisherPath(id, page),
+    })),
   };
 }
 

@@ -103,12 +103,13 @@ type SetupProgress = { done: ReadonlySet<SetupStep>; endpoint: string | null };
  * Returns the completed setup steps. Activity before the publisher was created is ignored, which excludes the demo's
  * generated history. A publisher that fetches offers has access: websites use the public SDK ID instead of a key.
  */
-async function setupProgress({ pool, catalog }: SetupDeps, { id, ...publisher }: Publisher): Promise<SetupProgress> {
+async function setupProgress({ pool }: SetupDeps, publisher: Publisher): Promise<SetupProgress> {
+  const { id } = publisher;
   const [sinceMs, keyMs, endpoint, rows] = await Promise.all([
     createdMs(pool, id),
     firstKeyAt(pool, id),
     firstEndpointRef(pool, id),
-    firstRows(pool, catalog.current(), id),
+    firstRows(pool, publisher),
   ]);
   const [metrics, delivered] = await Promise.all([
     recordedMetrics(pool, id, ['sessions', 'impressions', 'selections'], sinceMs),

@@ -5,6 +5,7 @@ import type { Reason } from '../../../decision/reason.ts';
 import type { DecisionContext, DecisionInput } from '../../../decision/types.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
+import { runInSlices } from '../../../platform/lib/slices.ts';
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
 import { fromMicros } from '../../../platform/money.ts';
 import { badge, descriptionList, link, notice, strongLink, table } from '../../../shell/components.ts';
@@ -23,11 +24,11 @@ const firstOffers = 10;
  * Renders the answer to a question: the verdict, all failing rules, the visitor, the competing offers, and the user's
  * sessions.
  */
-export function answerOf(context: PublisherContext, decision: FoundDecision, question: Question): Html {
+export async function answerOf(context: PublisherContext, decision: FoundDecision, question: Question): Promise<Html> {
   const { input, problem } = decision;
   const warning = problem !== null && notice('warn', html`<p>${problem}</p>`);
   if (input === null) return html`${warning}`;
-  const explanations = explain(input);
+  const explanations = await runInSlices(explain(input));
   const own = ownOf(explanations, question);
   const isAsked = question.offer !== '' || question.campaign !== '';
   const notServed = notice('failed', html`<p>${tHtml('why.notServed')}</p>`);

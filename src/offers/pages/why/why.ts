@@ -25,7 +25,7 @@ export function whyPages(app: App, shell: Shell, search: DecisionSearch): void {
       title: t('nav.why'),
       lead: t('why.lead'),
       nav: 'why',
-      body: html`${questionForm(context, question)}${answerOf(context, decision, question)}`,
+      body: html`${questionForm(context, question)}${await answerOf(context, decision, question)}`,
     };
   });
 }

@@ -8,6 +8,7 @@ import type { ConvertedTotal } from '../../converted.ts';
 import {
   currenciesOf,
   type DimensionName,
+  hasSeveralCurrencies,
   type MetricName,
   type Metrics,
   sumOf,
@@ -219,7 +220,7 @@ function groupRows({ state, names }: ReportQuestion, { groups }: Explored): Answ
 
 /** Whether rows are grouped by currency. This is needed because amounts in different currencies are never compared. */
 export const isByCurrency = ({ metric, sort }: ExplorerState, rows: readonly Compared[]): boolean =>
-  metricOf(metric).kind === 'money' && sort !== 'name' && currenciesOf(rows.flatMap(periodsIn)).length > 1;
+  metricOf(metric).kind === 'money' && sort !== 'name' && hasSeveralCurrencies(periodsIn(rows));
 
 /**
  * Returns a function that computes the position of a row's currency group. Currencies are sorted by code, and rows with
@@ -230,7 +231,7 @@ function currencyGroupsOf(
   rows: readonly Compared[],
 ): (now: Metrics, before: Metrics | null) => number {
   if (!isByCurrency(state, rows)) return () => 0;
-  const currencies = currenciesOf(rows.flatMap(periodsIn));
+  const currencies = currenciesOf(periodsIn(rows));
   return (now, before) => {
     const own = currenciesOf(state.sort === 'change' ? [now, before] : [now]);
     if (own.length === 0) return state.sort === 'least' ? -1 : currencies.length + 1;
@@ -238,7 +239,11 @@ function currencyGroupsOf(
   };
 }
 
-const periodsIn = ({ now, before }: Compared): (Metrics | null)[] => [now, before];
+/** Returns the metrics of all rows, in the selected range and in the comparison period. */
+export const periodsIn = (rows: readonly Compared[]): (Metrics | null)[] => [
+  ...rows.map(({ now }) => now),
+  ...rows.map(({ before }) => before),
+];
 
 /** Returns the advertiser of a campaign, or 0 if the campaign was deleted. */
 const advertiserOf = ({ campaign }: Names, id: string | number): number => campaign(Number(id))?.advertiserId ?? 0;

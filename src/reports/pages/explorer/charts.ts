@@ -6,7 +6,7 @@ import { currenciesOf, inCurrency, type Metrics } from '../../metrics.ts';
 import type { Compared } from '../../query/explore.ts';
 import { otherValue } from '../../rollup/statement.ts';
 import { viewValue } from '../../view.ts';
-import type { AnswerRow, ReportAnswer } from './answer.ts';
+import { type AnswerRow, periodsIn, type ReportAnswer } from './answer.ts';
 import {
   changeOf,
   type FormatMoney,
@@ -194,7 +194,7 @@ function bars(state: ExplorerState, answer: ReportAnswer, { money, href, rowsOf 
   const of = (metrics: Metrics | null): number =>
     metrics === null || !hasValue(metric, metrics, state.by) ? 0 : Math.max(viewValue(metric.name, metrics), 0);
   // Keep the bars of each currency together, and scale them to the largest amount in that currency.
-  const currencies = metric.kind === 'money' ? currenciesOf(rows.flatMap(({ now, before }) => [now, before])) : [];
+  const currencies = metric.kind === 'money' ? currenciesOf(periodsIn(rows)) : [];
   const groups = currencies.length < 2 ? [[...rows]] : currencies.map((currency) => rowsIn(rows, currency));
   const topGroups = groups.map((group) => group.sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars));
   const rect = (value: number, kind: string, most: number) =>

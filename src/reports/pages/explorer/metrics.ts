@@ -2,7 +2,7 @@ import { eventKinds, kindsWith, rulesOf } from '../../../catalog/event-kinds.ts'
 import type { Messages } from '../../../platform/i18n/en.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { changeSize, count, decimal, percent } from '../../../shell/format.ts';
-import { currenciesOf, type MetricName, type Metrics } from '../../metrics.ts';
+import { hasSeveralCurrencies, type MetricName, type Metrics } from '../../metrics.ts';
 import { viewValue } from '../../view.ts';
 
 /** Format in which a metric is displayed. */
@@ -130,9 +130,7 @@ export type Change = { direction: 'up' | 'down' | 'same' | 'new'; text: string }
  * which are not compared.
  */
 export const differenceOf = ({ name, kind }: ReportMetric, now: Metrics, before: Metrics): number =>
-  kind === 'money' && currenciesOf([now, before]).length > 1
-    ? Number.NaN
-    : viewValue(name, now) - viewValue(name, before);
+  kind === 'money' && hasSeveralCurrencies([now, before]) ? Number.NaN : viewValue(name, now) - viewValue(name, before);
 
 /** Returns how a metric changed: in percentage points for rates, and as a relative change for other metrics. */
 export function changeOf(metric: ReportMetric, now: Metrics, before: Metrics): Change {

@@ -1,5 +1,7 @@
+import { isKnownTo } from '../../../catalog/provisioning.ts';
 import type { Campaign, Offer, Publisher, Snapshot } from '../../../catalog/types.ts';
 import { t } from '../../../platform/i18n/messages.ts';
+import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
 import { valueWord } from '../../row-words.ts';
 import { attributeOf, type ExplorerDimension } from './state.ts';
 
@@ -14,25 +16,26 @@ export type Names = {
   campaignsOf: (advertiserId: number) => number[];
 };
 
-export function namesOf({ offers }: Snapshot, { id: publisherId }: Publisher): Names {
-  const own = (offer: Offer): boolean =>
-    offer.publisherId === publisherId || offer.campaign.provisions.has(publisherId);
-  const campaigns = new Map<number, Campaign>();
-  const advertisers = new Map<number, string>();
-  for (const offer of offers.values()) {
-    if (!own(offer)) continue;
-    campaigns.set(offer.campaign.id, offer.campaign);
-    advertisers.set(offer.campaign.advertiserId, offer.campaign.advertiserName);
-  }
+export function namesOf({ offers, offersByCampaign }: Snapshot, { id: publisherId }: Publisher): Names {
+  const ifVisible = (offer: Offer | undefined): Offer | undefined =>
+    offer !== undefined && isKnownTo(offer, publisherId) ? offer : undefined;
+  let byAdvertiser: Map<number, Campaign[]> | null = null;
+  // Few reports need advertisers, and a catalogue can have 100,000 campaigns.
+  const campaignsOf = (advertiserId: number): readonly Campaign[] => {
+    if (byAdvertiser === null) {
+      byAdvertiser = new Map();
+      for (const [offer] of offersByCampaign.values()) {
+        const campaign = ifVisible(offer)?.campaign;
+        if (campaign !== undefined) getOrInsert(byAdvertiser, campaign.advertiserId, () => []).push(campaign);
+      }
+    }
+    return byAdvertiser.get(advertiserId) ?? [];
+  };
   return {
-    offer: (id) => {
-      const offer = offers.get(id);
-      return offer !== undefined && own(offer) ? offer : undefined;
-    },
-    campaign: (id) => campaigns.get(id),
-    advertiser: (id) => advertisers.get(id),
-    campaignsOf: (advertiserId) =>
-      [...campaigns.values()].filter((campaign) => campaign.advertiserId === advertiserId).map(({ id }) => id),
+    offer: (id) => ifVisible(offers.get(id)),
+    campaign: (id) => ifVisible(offersByCampaign.get(id)?.[0])?.campaign,
+    advertiser: (id) => campaignsOf(id)[0]?.advertiserName,
+    campaignsOf: (advertiserId) => campaignsOf(advertiserId).map(({ id }) => id),
   };
 }
 

@@ -210,12 +210,14 @@ function summary(state: ExplorerState, { rows, total }: ReportAnswer, { money, h
   const sign = Math.sign(by);
   const of = ({ now, before }: AnswerRow): number =>
     before === null ? 0 : differenceOf(metric, now, before) * sign || 0;
-  const most = rows.reduce((best, row) => (of(row) > of(best) ? row : best));
-  if (of(most) <= 0) return nothing;
+  const changes = rows.map(of);
+  const largest = changes.reduce((most, value) => Math.max(most, value));
+  const most = rows[changes.indexOf(largest)];
+  if (most === undefined || largest <= 0) return nothing;
   const amount = (value: number): string => formatMetric(metric, Math.abs(value), money);
   const isLinked = attributeOf(state.by) !== null || !(state.by === 'advertiser' && most.value === '0');
   const name = isLinked ? link(href(drillDown(state, most.value)), most.text) : most.text;
-  const values = { metric: metric.text, amount: amount(by), change: change.text, name, part: amount(of(most)) };
+  const values = { metric: metric.text, amount: amount(by), change: change.text, name, part: amount(largest) };
   return html`
     <p class="insight">
       ${sign < 0 ? tHtml('reports.insightDown', values) : tHtml('reports.insightUp', values)}
