@@ -1663,6 +1663,12 @@ export const de: Messages = {
     whyNotShown: 'Gründe für fehlende Ausspielung',
     noDecision: 'Noch keine Daten. Zahlen erscheinen, sobald es Traffic gibt.',
     budgets: 'Budgets und Limits',
+    limitUse: '{share} von {limit}',
+    atRate: 'Beim aktuellen Tempo',
+    isReached: 'Erreicht',
+    willBeReached: 'Wird erreicht',
+    projectedUse: '{amount} am Ende',
+    newPeriod: 'Neuer Zeitraum:',
     budgetsLead:
       'Verbrauch in den laufenden Zeiträumen. Reserviert: kann von gerade gezeigten Angeboten noch verbraucht werden ' +
       'und wird später wieder frei. Nicht abgerechnet: Ereignisse, die nicht mehr ins Budget passten.',

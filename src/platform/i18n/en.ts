@@ -1509,6 +1509,12 @@ export const en = {
     whyNotShown: 'Reasons for not being shown',
     noDecision: 'No data yet. Figures will appear when you receive traffic.',
     budgets: 'Budgets and caps',
+    limitUse: '{share} of {limit}',
+    atRate: 'At the current rate',
+    isReached: 'Reached',
+    willBeReached: 'Will be reached',
+    projectedUse: '{amount} at the end',
+    newPeriod: 'New period:',
     budgetsLead:
       'Usage in the current periods. Reserved: may still be used by offers that users see now, and is released ' +
       'later. Unbilled: events that no longer fitted into the budget.',
