@@ -1325,6 +1325,16 @@ export const de: Messages = {
     unknown: 'unbekannt',
   },
   audiences: {
+    trend: '{change} in 7 Tagen',
+    shared: 'In beiden',
+    ofThis: 'Anteil an dieser Zielgruppe',
+    ofOther: 'Anteil an der anderen',
+    overlaps: 'Überschneidung mit anderen Zielgruppen',
+    overlapsLead:
+      'Wie viele Mitglieder von {name} auch in den anderen Zielgruppen sind. Zielgruppen ohne gemeinsame ' +
+      'Mitglieder fehlen in der Liste.',
+    noOverlap: 'Diese Zielgruppe hat keine gemeinsamen Mitglieder mit anderen Zielgruppen.',
+    allOthers: 'Alle Zielgruppen',
     title: 'Zielgruppen',
     singular: 'Zielgruppe',
     lead:

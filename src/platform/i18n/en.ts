@@ -1183,6 +1183,15 @@ export const en = {
     unknown: 'unknown',
   },
   audiences: {
+    trend: '{change} in 7 days',
+    shared: 'Members of both',
+    ofThis: 'Of this audience',
+    ofOther: 'Of the other audience',
+    overlaps: 'Overlap with other audiences',
+    overlapsLead:
+      'How many members of {name} are also in each other audience. Audiences without common members are not listed.',
+    noOverlap: 'This audience has no members in common with other audiences.',
+    allOthers: 'All audiences',
     title: 'Audiences',
     singular: 'Audience',
     lead: 'Groups of users that campaigns include or exclude. Offer responses never reveal who belongs to an audience.',
