@@ -410,6 +410,15 @@ export const de: Messages = {
     mute: 'Stummschalten',
     muteFor: 'Dauer',
     muteNow: 'Meldung stummschalten',
+    muteAll: 'Alle Meldungen stummschalten',
+    muteAllHint:
+      'Zum Beispiel während einer Wartung. Bis dahin wird niemand benachrichtigt. Neue Meldungen stehen weiterhin im ' +
+      'Posteingang.',
+    muteAllNow: 'Jetzt alle stummschalten',
+    allMuted: 'Alle Meldungen sind stummgeschaltet.',
+    allUnmuted: 'Die Meldungen sind nicht mehr stummgeschaltet.',
+    allMutedUntil:
+      'Alle Meldungen sind bis {time} stummgeschaltet (durch {by}). Über neue Meldungen wird niemand benachrichtigt.',
     muteHint:
       'Solange eine Meldung stummgeschaltet ist, wird niemand benachrichtigt. Sie bleibt im Posteingang, und Sie ' +
       'können die Stummschaltung jederzeit aufheben.',

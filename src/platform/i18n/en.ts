@@ -374,6 +374,12 @@ export const en = {
     mute: 'Mute',
     muteFor: 'Mute for',
     muteNow: 'Mute alert',
+    muteAll: 'Mute all alerts',
+    muteAllHint: 'For example, during maintenance. Nobody is notified until then. The inbox still shows new alerts.',
+    muteAllNow: 'Mute all alerts now',
+    allMuted: 'All alerts are muted.',
+    allUnmuted: 'Alerts are no longer muted.',
+    allMutedUntil: 'All alerts are muted until {time}, by {by}. Nobody is notified of new alerts.',
     muteHint:
       'While an alert is muted, no one receives messages about it. It stays in the inbox, and you can unmute it.',
     muteNote: 'Reason',
