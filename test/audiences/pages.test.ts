@@ -113,7 +113,6 @@ test('a blocked brand, shown with its cost, and a stopped campaign are missing f
     [blocked],
   );
   await go('/settings/controls');
-  await page.locator('summary', { hasText: 'All lists' }).click();
   await page.locator('#f-blocked-brands').fill(rows[0]?.name ?? '');
   await press('Save');
   await toast('Block rules saved.');
