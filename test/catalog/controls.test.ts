@@ -235,12 +235,12 @@ describe('a rule that has ended', () => {
   };
 
   test('no longer applies from its end, whatever its kind, and all other rules still do', () => {
-    const each = rulesOf(all);
-    for (const rule of each) {
+    const allRules = rulesOf(all);
+    for (const rule of allRules) {
       const ends = { ...all, rule_details: [{ ...rule, note: '', ends_at: '2031-01-01T00:00:00.000Z' }] };
       const endMs = Date.parse('2031-01-01T00:00:00Z');
       expect(rulesInForce(ends, endMs - 1)).toBe(ends);
-      const others = each.filter((other) => other !== rule);
+      const others = allRules.filter((other) => other !== rule);
       expect([rule, rulesOf(rulesInForce(ends, endMs))]).toEqual([rule, others]);
       expect(rulesInForce(ends, endMs).rule_details).toEqual([]);
     }

@@ -102,8 +102,8 @@ const floorsInput = Type.Record(Type.String(), Type.Number({ minimum: 0, maximum
   description: 'Minimum expected revenue per 1,000 impressions, by placement. Offers below it are not shown.',
 });
 
-/** Kinds of rules, in the order in which forms offer them. */
-export const ruleKinds = [
+/** Kinds of rules. */
+const ruleKinds = [
   ...(['category', 'brand', 'advertiser', 'domain', 'offer', 'word', 'competitor', 'separation', 'floor'] as const),
   ...(['allowed_categories', 'allowed_brands', 'allowed_advertisers', 'allowed_domains'] as const),
 ] satisfies ControlsRule['by'][];

@@ -171,7 +171,8 @@ export function ruleForm(
     ...(edited !== undefined && { cancel }),
   });
   const title = t(edited === undefined ? 'controls.addRule' : 'controls.editRule');
-  return html`<div id="${formId}" class="below">${moreFields(title, markup, { isOpen: isOpen || edited !== undefined })}</div>`;
+  const section = moreFields(title, markup, { isOpen: isOpen || edited !== undefined });
+  return html`<div id="${formId}" class="below">${section}</div>`;
 }
 
 type RuleFormParts = {

@@ -105,8 +105,8 @@ async function save(services: PageServices, context: PublisherContext, fields: F
     const rules = storedOf(view);
     if (!isRule) {
       // Forms of earlier releases lack the choice, which follows from the lists.
-      const shown = { ...controlsToForm(view, placement), [allowedField]: '' };
-      return readControls(withStored(fields, shown), rules, placement);
+      const storedValues = { ...controlsToForm(view, placement), [allowedField]: '' };
+      return readControls(withStored(fields, storedValues), rules, placement);
     }
     const whole = withStored(fields, ruleToForm(context, rules, fields.text(ruleField)));
     return readRule(context, whole, rules, placement);
