@@ -12,7 +12,7 @@ export type AlertMessage = {
 };
 
 /** Period in which an alert is muted. */
-type Mute = { until: Date; by: string; note: string };
+export type Mute = { until: Date; by: string; note: string };
 
 /** Alert in a user's inbox. `failure` is the attempt that an alert about an endpoint refers to, if still stored. */
 export type InboxAlert = Alert & {
@@ -118,8 +118,11 @@ export const maxNoteLength = 200;
 /** Maximum duration of a mute, in hours. */
 export const maxMuteHours = 90 * 24;
 
-/** Mute of an alert. `by` is the name of the user or API key. */
-type NewMute = { publisherId: number; alertId: number; untilMs: number; by: string; note: string };
+/** ID that stands for all alerts of a publisher in paths. */
+export const allAlerts = 'all' as const;
+
+/** Mute of an alert, or of all alerts. `by` is the name of the user or API key. */
+type NewMute = { publisherId: number; alertId: number | typeof allAlerts; untilMs: number; by: string; note: string };
 
 /** Number of days for which the alerts of each kind are counted. */
 export const recentDays = 30;
@@ -135,12 +138,25 @@ export async function muteAlerts(
 ): Promise<boolean> {
   const { rowCount } = await executor.query(
     `insert into alert_mutes (publisher_id, kind, subject, until, muted_by, note, muted_at)
-    select publisher_id, kind, subject, $3, $4, $5, $6 from alerts where publisher_id = $1 and id = $2
+    select muted.publisher_id, muted.kind, muted.subject, $3, $4, $5, $6 from (
+      select publisher_id, kind, subject from alerts where publisher_id = $1 and id = $2::bigint
+      union all select $1::integer, '*', '*' where $2::bigint is null
+    ) muted
     on conflict (publisher_id, kind, subject) do update
       set (until, muted_by, note, muted_at) = (excluded.until, excluded.muted_by, excluded.note, excluded.muted_at)`,
-    [publisherId, alertId, new Date(untilMs), by, note, new Date(nowMs)],
+    [publisherId, alertId === allAlerts ? null : alertId, new Date(untilMs), by, note, new Date(nowMs)],
   );
   return rowCount === 1;
+}
+
+/** Returns the mute of all alerts of a publisher, or null if they are not muted. */
+export async function findMuteOfAll(executor: Executor, publisherId: number, nowMs: number): Promise<Mute | null> {
+  const { rows } = await executor.query<Mute>(
+    `select until, muted_by as by, note from alert_mutes
+    where publisher_id = $1 and (kind, subject) = ('*', '*') and until > $2`,
+    [publisherId, new Date(nowMs)],
+  );
+  return rows[0] ?? null;
 }
 
 /** Returns the number of alerts of each kind in the last 30 days. */

@@ -4,6 +4,10 @@ import type { SentEvent } from '../webhooks/send-operational.ts';
 import { type AlertFact, type AlertKind, defaultKinds, kindOfEvent } from './kinds.ts';
 import { addDefaultMailRules } from './rules.ts';
 
+/** SQL condition for mutes of an alert's kind and subject, and for the mute of all alerts. */
+const isMuteOf = (mute: string, alert: string): string =>
+  `(${mute}.kind, ${mute}.subject) in ((${alert}.kind, ${alert}.subject), ('*', '*'))`;
+
 /**
  * Records an alert for each new cause, and a message for each notification rule that includes the alert's kind. Admins
  * who have not chosen any e-mails get the default ones. Muted alerts get no messages.
@@ -27,7 +31,7 @@ export async function recordAlerts(executor: Executor, facts: readonly AlertFact
     from recorded a join alert_rules r on r.publisher_id = a.publisher_id and a.kind = any(r.kinds)
     where not exists (
       select from alert_mutes m
-      where (m.publisher_id, m.kind, m.subject) = (a.publisher_id, a.kind, a.subject) and m.until > $6::timestamptz
+      where m.publisher_id = a.publisher_id and ${isMuteOf('m', 'a')} and m.until > $6::timestamptz
     )`,
     [
       facts.map(({ publisherId }) => publisherId),
@@ -90,7 +94,7 @@ async function requestEndMessages(
     from alerts a where a.id = any($1::bigint[]) and m.alert_id = a.id and m.sent_at is not null
       and not exists (
         select from alert_mutes u
-        where (u.publisher_id, u.kind, u.subject) = (a.publisher_id, a.kind, a.subject) and u.until > $2
+        where u.publisher_id = a.publisher_id and ${isMuteOf('u', 'a')} and u.until > $2
       )`,
     [resolvedIds, new Date(nowMs)],
   );

@@ -11,7 +11,15 @@ import { hourMs } from '../platform/lib/time.ts';
 import { problem, readProblem } from '../platform/problem.ts';
 import { addTestedChannel, type ChannelDeps, maxNameLength, sendTestMessage } from './channels.ts';
 import { describe } from './describe.ts';
-import { type InboxAlert, listAlerts, maxMuteHours, maxNoteLength, muteAlerts } from './inbox.ts';
+import {
+  allAlerts,
+  findMuteOfAll,
+  type InboxAlert,
+  listAlerts,
+  maxMuteHours,
+  maxNoteLength,
+  muteAlerts,
+} from './inbox.ts';
 import { type AlertKind, alertKinds, defaultKinds } from './kinds.ts';
 import { type Channel, listChannels, removeChannel, setChannelKinds } from './rules.ts';
 
@@ -21,6 +29,8 @@ const channelsPath = '/manage/v1/alert-channels';
 const time = Type.String({ format: 'date-time' });
 
 const kind = Type.Union((Object.keys(alertKinds) as AlertKind[]).map((name) => Type.Literal(name)));
+
+const muteView = Type.Object({ until: time, by: Type.String(), note: Type.String() });
 
 const alertView = Type.Object(
   {
@@ -34,7 +44,7 @@ const alertView = Type.Object(
       title: 'AlertEnd',
       description: 'Time at which the problem ended. `null` if it persists, or if alerts of this kind have no end.',
     }),
-    muted: orNull(Type.Object({ until: time, by: Type.String(), note: Type.String() }), {
+    muted: orNull(muteView, {
       title: 'AlertMute',
       description: 'Mute that applies to alerts of the same kind and subject, or `null`.',
     }),
@@ -63,7 +73,15 @@ const listQuery = Type.Object({
   ),
 });
 const listAnswer = Type.Object(
-  { message: Type.String(), data: Type.Array(alertView), next_cursor: orNull(Type.String(), { title: 'AlertCursor' }) },
+  {
+    message: Type.String(),
+    data: Type.Array(alertView),
+    next_cursor: orNull(Type.String(), { title: 'AlertCursor' }),
+    all_muted: orNull(muteView, {
+      title: 'AlertMuteOfAll',
+      description: 'Mute that applies to all alerts, or `null`.',
+    }),
+  },
   { title: 'AlertsAnswer' },
 );
 
@@ -109,6 +127,8 @@ const changedChannel = Type.Object(
 const params = Type.Object({ id: Type.String() });
 type IdRoute = { Params: Static<typeof params> };
 const idOf = ({ id }: Static<typeof params>): number => (/^[1-9]\d{0,14}$/.test(id) ? Number(id) : 0);
+/** Returns the ID of an alert, or the ID that stands for all alerts. */
+const alertIdOf = (route: Static<typeof params>) => (route.id === allAlerts ? allAlerts : idOf(route));
 const channelIdOf = (route: Static<typeof params>): number => (idOf(route) <= 2 ** 31 - 1 ? idOf(route) : 0);
 
 type RouteDeps = ChannelDeps & { http: ManagementHttp; catalog: { current: () => Snapshot } };
@@ -144,14 +164,21 @@ export async function alertRoutes(app: App, { http, ...deps }: RouteDeps): Promi
     reply.header('cache-control', 'no-store');
     const last = alerts.length < count ? undefined : alerts.at(-1);
     const data = inLanguage('en', () => alerts.map((alert) => viewOf(alert, timeZone)));
-    return { message: 'Alerts found.', data, next_cursor: last === undefined ? null : String(last.id) };
+    const mute = await findMuteOfAll(pool, publisherId, now());
+    return {
+      message: 'Alerts found.',
+      data,
+      next_cursor: last === undefined ? null : String(last.id),
+      all_muted: mute && { ...mute, until: mute.until.toISOString() },
+    };
   });
 
   const muteSchema = {
     operationId: 'muteAlert',
     summary: 'Mute an alert',
     description:
-      'During the mute, no messages are sent for alerts of the same kind and subject. They still appear in the inbox.',
+      'During the mute, no messages are sent for alerts of the same kind and subject, or for any alert if the id is ' +
+      '`all`. They still appear in the inbox.',
     tags,
     params,
     querystring: publisherQuery,
@@ -164,7 +191,7 @@ export async function alertRoutes(app: App, { http, ...deps }: RouteDeps): Promi
     const untilMs = now() + hours * hourMs;
     const mute = {
       publisherId,
-      alertId: idOf(request.params),
+      alertId: alertIdOf(request.params),
       untilMs,
       by: actor.label,
       note: note.replaceAll('\0', ''),
@@ -176,7 +203,7 @@ export async function alertRoutes(app: App, { http, ...deps }: RouteDeps): Promi
   const unmuteSchema = {
     operationId: 'unmuteAlert',
     summary: 'Unmute an alert',
-    description: 'Sends messages again for new alerts of the same kind and subject.',
+    description: 'Sends messages again for new alerts of the same kind and subject, or for all if the id is `all`.',
     tags,
     params,
     querystring: publisherQuery,
@@ -190,7 +217,7 @@ export async function alertRoutes(app: App, { http, ...deps }: RouteDeps): Promi
   };
   app.post<IdRoute>(`${path}/:id/unmute`, { schema: unmuteSchema, ...withoutBody }, async (request) => {
     const { actor, publisherId } = callOf(request);
-    const mute = { publisherId, alertId: idOf(request.params), untilMs: now(), by: actor.label, note: '' };
+    const mute = { publisherId, alertId: alertIdOf(request.params), untilMs: now(), by: actor.label, note: '' };
     if (!(await muteAlerts(pool, mute, now()))) throw new AppError('resource_not_found');
     return { message: 'Alert unmuted.' };
   });

@@ -43,10 +43,17 @@ export const audiences: Resource = {
   ),
   readOnly: {
     size: Type.Integer({ description: 'Number of members.' }),
+    size_week_ago: orNull(Type.Integer(), {
+      title: 'AudienceSizeWeekAgo',
+      description: 'Number of members 7 days ago. `null` for newer audiences.',
+    }),
     ...stamps,
   },
   expressions: () => ({
     size: 'coalesce((select s.members from audience_sizes s where s.audience_id = audiences.id), 0)::float8',
+    size_week_ago: `(select g.members::float8 from audience_growth g
+      where g.audience_id = audiences.id and g.day <= (now() at time zone 'utc')::date - 7
+      order by g.day desc limit 1)`,
   }),
   fixed: ['key'],
   unique: { audiences_key: 'key' },

@@ -47,6 +47,11 @@ export type Standing = {
   endMs: number | null;
   /** Expected use at the end of the day or month at the current rate, but at most the limit. Null if unknown. */
   projected: number | null;
+  /**
+   * Time when the limit is expected to be reached at the current rate, in epoch milliseconds. Null if it is already
+   * reached or is not expected to be reached in the current period.
+   */
+  reachedMs: number | null;
   /** Returns the plan of the current period in detail, or null if there is no plan. */
   curve: () => PlanCurve | null;
 };
@@ -102,6 +107,7 @@ function standingOf(cap: TotalCap, { total, table, rules, input }: StandingConte
   const planned = rules === null || paced === undefined ? null : plannedUse(paced, rules, input);
   const projected = rules === null || paced === undefined ? null : projectedUse(paced, rules, input);
   const [most, next] = [Math.round(limitOf(cap)), nextCostOf(metric, total)];
+  const endMs = per === 'lifetime' ? null : periodOf(per, timeZone, input.nowMs).endMs;
   return {
     publisherId,
     metric,
@@ -111,13 +117,22 @@ function standingOf(cap: TotalCap, { total, table, rules, input }: StandingConte
     reserved: reserved / unit,
     unbilled: unbilled / unit,
     planned: planned === null ? null : Math.round(planned) / unit,
-    endMs: per === 'lifetime' ? null : periodOf(per, timeZone, input.nowMs).endMs,
+    endMs,
     projected: projected === null ? null : Math.round(Math.min(projected, most)) / unit,
+    reachedMs: reachedAt({ used: spent + reserved, most, projected, nowMs: input.nowMs, endMs }),
     curve: () => (rules === null || paced === undefined ? null : planCurve(paced, rules, input)),
     remaining: Math.max(0, most - spent) / unit,
     nextCost: next / unit,
     exhausted: spent + next > most,
   };
+}
+
+type Course = { used: number; most: number; projected: number | null; nowMs: number; endMs: number | null };
+
+/** Returns when a limit is reached if usage continues at the same rate until the end of the period, or null. */
+function reachedAt({ used, most, projected, nowMs, endMs }: Course): number | null {
+  if (projected === null || endMs === null || projected <= most || used >= most) return null;
+  return Math.round(nowMs + ((endMs - nowMs) * (most - used)) / (projected - used));
 }
 
 function amountsOf(metric: CapMetric, used: Amounts): { spent: number; reserved: number; unbilled: number } {

@@ -58,6 +58,15 @@ export const catalogueCommands: readonly Command[] = [
     load: async () => (await import('./commands/controls.ts')).showControls,
   },
   {
+    name: 'controls list',
+    args: 'PUBLISHER',
+    about: 'Lists the block rules with their notes and ends',
+    options: {},
+    callsService: true,
+    examples: ['controls list 1', 'controls list 1 --json'],
+    load: async () => (await import('./commands/controls.ts')).listControls,
+  },
+  {
     name: 'controls set',
     args: 'PUBLISHER FILE',
     about: "Replaces a publisher's block rules with those in a JSON file; - reads standard input",

@@ -63,7 +63,7 @@ export function createCatalogAdmin({ platform, catalog }: { platform: Platform; 
     /** Resources whose changes can be reverted from the audit log. */
     revertible: [advertisers, campaigns, offers, placements, sequenceRules, themes] as readonly Resource[],
     /** Creates the picker for the search fields of a page, such as the one for campaigns. */
-    pickerFor: (context: PublisherContext): Picker => createPicker(deps, context),
+    pickerFor: createPicker,
     permissions,
     navigation,
     retention: applyCatalogRetention,

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ArmChanges } from '../catalog/types.ts';
+import { withoutUnusedDetails } from '../catalog/controls.ts';
+import type { ArmChanges, StoredControls } from '../catalog/types.ts';
 import type { Resource, Values, View } from '../management/resource.ts';
 import { createRow, getRow, removeRow, updateRow } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
@@ -161,6 +162,7 @@ async function writeFloors(work: Work, newFloors: Readonly<Record<string, unknow
   const after = Object.fromEntries(
     Object.entries({ ...floors, ...newFloors }).filter(([, floor]) => floor !== null && floor !== undefined),
   );
-  await setControls(work, key, { ...storedOf(view), floors: after }, { ifMatch: null, dryRun: false }, nobody);
+  const rules = withoutUnusedDetails({ ...storedOf(view), floors: after as StoredControls['floors'] });
+  await setControls(work, key, rules, { ifMatch: null, dryRun: false }, nobody);
   return [{ resource: 'controls', key, fields }];
 }

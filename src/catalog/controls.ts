@@ -4,6 +4,7 @@ import { ownOf } from '../platform/lib/own.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { normaliseName, plainText, wordFinder } from './names.ts';
 import { allTextsOf } from './provisioning.ts';
+import type { ControlsRule, RuleDetail } from './rules.ts';
 import type { Block, Controls, FindBlock, Offer, OfferLists, StoredControls } from './types.ts';
 
 export const noLists: OfferLists = {
@@ -19,6 +20,7 @@ export const noControls: StoredControls = {
   placements: {},
   separate: { categories: false, competitors: [] },
   floors: {},
+  rule_details: [],
 };
 
 /** Adds default values for fields that are missing in rules stored by earlier releases. */
@@ -42,7 +44,7 @@ export function hostOf(domain: string): string | null {
  */
 export function controlsOf(input: Partial<StoredControls> | null, earlier: Controls | null): Controls | null {
   const stored = wholeControls(input ?? {});
-  if (isDeepStrictEqual(stored, noControls)) return null;
+  if (isDeepStrictEqual({ ...stored, rule_details: [] }, noControls)) return null;
   if (earlier !== null && isDeepStrictEqual(stored, earlier.stored)) return earlier;
   const ofPlacement = ([name, lists]: [string, OfferLists]): [string, FindBlock] => {
     const find = blockFinder({ ...lists, competitors: [] });
@@ -180,19 +182,13 @@ function textOf(offer: Offer): string {
   return [...texts, campaign.offerDescription, campaign.advertiserName].join(apart);
 }
 
-/** Single block rule of a publisher, for explanations and cost reports. */
-export type ControlsRule = {
-  by:
-    | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor' | 'separation' | 'floor')
-    | ('allowed_categories' | 'allowed_brands' | 'allowed_advertisers' | 'allowed_domains');
-  /**
-   * List entry that makes up the rule. A list in `allowed_` is a single rule with all its entries. For a floor, the
-   * value is the placement; for the separation of categories, it is `categories`.
-   */
-  value: string;
-  /** Placement to which the rule applies, or null for all placements. */
-  placement: string | null;
-};
+/** Returns the value that identifies a rule among those of its kind. */
+export const identifyingValue = ({ by, value }: ControlsRule): string =>
+  by === 'separation' || by.startsWith('allowed_') ? '' : value;
+
+/** Returns a text that identifies a rule among a publisher's rules. */
+export const ruleKey = (rule: ControlsRule): string =>
+  JSON.stringify([rule.by, identifyingValue(rule), rule.placement]);
 
 /**
  * Estimated effect that different block rules would have had on recent decisions. It is computed by repeating a random
@@ -233,6 +229,9 @@ const lists = {
 } as const;
 const listed = Object.keys(lists) as (keyof typeof lists)[];
 
+/** Returns the list that contains the rules of a kind. */
+export const blockedListOf = (by: keyof typeof lists) => lists[by];
+
 const allowedLists = ['categories', 'brands', 'advertisers', 'domains'] as const;
 
 const rulesOfLists = ({ blocked, allowed }: OfferLists, placement: string | null): ControlsRule[] => [
@@ -253,33 +252,62 @@ export const rulesOf = ({ separate, floors, placements, ...lists }: StoredContro
   ...Object.entries(placements).flatMap(([name, ofPlacement]) => rulesOfLists(ofPlacement, name)),
 ];
 
-type ListRule = { value: string; by: Exclude<ControlsRule['by'], 'competitor' | 'separation' | 'floor'> };
-
-function listsWithout({ blocked, allowed }: OfferLists, { by, value }: ListRule): OfferLists {
-  const ofAllowed = allowedLists.find((list) => by === `allowed_${list}`);
-  if (ofAllowed !== undefined) return { blocked, allowed: { ...allowed, [ofAllowed]: [] } };
-  const list = lists[by as keyof typeof lists];
-  const others = (blocked[list] as (string | number)[]).filter((item) => String(item) !== value);
-  return { allowed, blocked: { ...blocked, [list]: others } };
+/** Returns the block rules without some of them. Lists that contain none of these are shared with the original. */
+export function withoutRules(stored: StoredControls, removed: readonly ControlsRule[]): StoredControls {
+  if (removed.length === 0) return stored;
+  const valuesAt = (by: ControlsRule['by'], placement: string | null = null): ReadonlySet<string> =>
+    new Set(removed.filter((rule) => rule.by === by && rule.placement === placement).map(identifyingValue));
+  const others = <Item extends string | number>(items: readonly Item[], values: ReadonlySet<string>): Item[] =>
+    values.size === 0 ? (items as Item[]) : items.filter((item) => !values.has(String(item)));
+  const remaining = ({ blocked, allowed }: OfferLists, placement: string | null) =>
+    ({
+      blocked: Object.fromEntries(
+        listed.map((by) => [lists[by], others<string | number>(blocked[lists[by]], valuesAt(by, placement))]),
+      ),
+      allowed: Object.fromEntries(
+        allowedLists.map((list) => [list, valuesAt(`allowed_${list}`, placement).size > 0 ? [] : allowed[list]]),
+      ),
+    }) as OfferLists;
+  const { placements, separate, floors, rule_details: details } = stored;
+  const changedPlacements = new Set(removed.map(({ placement }) => placement));
+  const keys = new Set(removed.map(ruleKey));
+  const floorsRemoved = valuesAt('floor');
+  return {
+    ...stored,
+    ...remaining(stored, null),
+    placements: Object.fromEntries(
+      Object.entries(placements).map(([name, at]) => [name, changedPlacements.has(name) ? remaining(at, name) : at]),
+    ),
+    separate: {
+      categories: separate.categories && valuesAt('separation').size === 0,
+      competitors: others(separate.competitors, valuesAt('competitor')),
+    },
+    floors: Object.fromEntries(Object.entries(floors).filter(([name]) => !floorsRemoved.has(name))),
+    rule_details: details.filter((detail) => !keys.has(ruleKey(detail))),
+  };
 }
 
-/** Returns the block rules with one rule left out. */
-export function withoutRule(stored: StoredControls, { by, value, placement }: ControlsRule): StoredControls {
-  const { separate, floors, placements } = stored;
-  const others = <Item>(items: readonly Item[]): Item[] => items.filter((item) => String(item) !== value);
-  switch (by) {
-    case 'floor':
-      return { ...stored, floors: Object.fromEntries(Object.entries(floors).filter(([name]) => name !== value)) };
-    case 'separation':
-      return { ...stored, separate: { ...separate, categories: false } };
-    case 'competitor':
-      return { ...stored, separate: { ...separate, competitors: others<string | number>(separate.competitors) } };
-    default: {
-      if (placement === null) return { ...stored, ...listsWithout(stored, { by, value }) };
-      const rest = listsWithout(listsAt(stored, placement), { by, value });
-      return { ...stored, placements: { ...placements, [placement]: rest } };
-    }
-  }
+const endMsOf = ({ ends_at: endsAt }: RuleDetail): number =>
+  endsAt === null ? Number.POSITIVE_INFINITY : Date.parse(endsAt);
+
+export const hasEnded = (detail: RuleDetail, nowMs: number): boolean => endMsOf(detail) <= nowMs;
+
+/** Returns the block rules that apply at a time: those that have not ended. */
+export const rulesInForce = (stored: StoredControls, nowMs: number): StoredControls =>
+  withoutRules(
+    stored,
+    stored.rule_details.filter((detail) => hasEnded(detail, nowMs)),
+  );
+
+/** Returns the time when the next of these rules ends, in epoch milliseconds, or infinity. */
+export const nextEndMs = (stored: Partial<StoredControls> | null): number =>
+  Math.min(Number.POSITIVE_INFINITY, ...(stored?.rule_details ?? []).map(endMsOf));
+
+/** Removes the details of rules that do not exist. */
+export function withoutUnusedDetails(stored: StoredControls): StoredControls {
+  if (stored.rule_details.length === 0) return stored;
+  const keys = new Set(rulesOf(stored).map(ruleKey));
+  return { ...stored, rule_details: stored.rule_details.filter((detail) => keys.has(ruleKey(detail))) };
 }
 
 /** Category of the IAB taxonomy. `parent` is the name of its tier 1 category, or null for a tier 1 category itself. */

@@ -477,3 +477,27 @@ function repeated<T>(
     return [];
   });
 }
+
+/** Single block rule of a publisher. */
+export type ControlsRule = {
+  by:
+    | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor' | 'separation' | 'floor')
+    | ('allowed_categories' | 'allowed_brands' | 'allowed_advertisers' | 'allowed_domains');
+  /**
+   * List entry that makes up the rule. A list in `allowed_` is a single rule with all its entries. For a floor, the
+   * value is the placement; for the separation of categories, it is `categories`.
+   */
+  value: string;
+  /** Placement to which the rule applies, or null for all placements. */
+  placement: string | null;
+};
+
+/**
+ * Note and end time of a block rule. For a list in `allowed_` and for the separation of categories, `value` is empty,
+ * so that details stay with a list whose entries change.
+ */
+export type RuleDetail = ControlsRule & {
+  note: string;
+  /** RFC 3339 time from which the rule no longer applies, or null. */
+  ends_at: string | null;
+};

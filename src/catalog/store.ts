@@ -75,7 +75,7 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
   const { pool, databaseUrl, logger, buildIndex, now, limitBytes = null, failFast = (work) => work() } = options;
   const isOnDemand = limitBytes !== null;
   let confirmedAtMs = now();
-  let snapshot = await loadSnapshot(pool, buildIndex, null, isOnDemand);
+  let snapshot = await loadSnapshot(pool, buildIndex, { isOnDemand, nowMs: now() });
   let refreshing: Promise<void> | null = null;
   let isStale = false;
   let stopped = false;
@@ -83,12 +83,13 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
   async function refreshOnce(): Promise<void> {
     const askedAtMs = now();
     const { version, source } = await loadVersion(pool);
-    const isNewest = version === snapshot.version && source === storedOf(snapshot).source;
-    if (isNewest) {
+    const stored = storedOf(snapshot);
+    const isNewest = version === snapshot.version && source === stored.source;
+    if (isNewest && askedAtMs < stored.ends.nextMs) {
       confirmedAtMs = askedAtMs;
       return;
     }
-    const next = await loadSnapshot(pool, buildIndex, snapshot, isOnDemand);
+    const next = await loadSnapshot(pool, buildIndex, { base: snapshot, isOnDemand, nowMs: askedAtMs });
     if (isOnDemand) carryUse(snapshot, next);
     snapshot = next;
     confirmedAtMs = askedAtMs;
@@ -156,17 +157,19 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
  * @param base earlier snapshot; campaigns that have not changed since then are shared with it instead of being loaded
  * again
  * @param isOnDemand whether to load only the campaigns of publishers that are loaded in the base
+ * @param nowMs current time; block rules that have ended are left out
  */
 export async function loadSnapshot(
   pool: pg.Pool,
   buildIndex: BuildIndex,
-  base: Snapshot | null = null,
-  isOnDemand = false,
+  { base = null, isOnDemand = false, nowMs }: { base?: Snapshot | null; isOnDemand?: boolean; nowMs: number },
 ): Promise<Snapshot> {
   const stored = base === null ? null : storedOf(base);
   const loadedIds = isOnDemand ? (base === null ? [] : loadedPublishers(base).map(({ id }) => id)) : null;
   if (isOnDemand && stored !== null) sortRows(stored.rows);
-  const { rows, source, changed } = await readTransaction(pool, (executor) => loadRows(executor, stored, loadedIds));
+  const { rows, source, ends, changed } = await readTransaction(pool, (executor) =>
+    loadRows(executor, stored, loadedIds, nowMs),
+  );
   const isLoaded = loadedIds === null ? undefined : isOneOf(new Set(loadedIds));
   const { snapshot, present } = await buildAll({
     rows,
@@ -175,8 +178,9 @@ export async function loadSnapshot(
     isLoaded,
   });
   const sourceMark = hash('sha256', source, 'base64url').slice(0, 8);
-  const stateId = `catalog ${rows.version} ${sourceMark}`;
-  storedBySnapshot.set(snapshot, { rows, source, stateId, present: isOnDemand ? present : null });
+  // All processes reach the same states of a version, because rules end one after the other.
+  const stateId = `catalog ${rows.version} ${sourceMark}${ends.ended === 0 ? '' : ` ended ${ends.ended}`}`;
+  storedBySnapshot.set(snapshot, { rows, source, ends, stateId, present: isOnDemand ? present : null });
   return snapshot;
 }
 

@@ -5,7 +5,7 @@ import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
 import type { Wanted } from '../platform/i18n/reader.ts';
 import type { TokenClaims } from '../platform/security/tracking-token.ts';
 import type { EventKind, TrackedKind } from './event-kinds.ts';
-import type { CampaignRules, FrequencyCap, Goal, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
+import type { CampaignRules, FrequencyCap, Goal, PayoutKind, RuleDetail, SequenceMatch, TotalCap } from './rules.ts';
 
 export type Unit = 'sou' | 'mou';
 
@@ -53,14 +53,7 @@ export type SequenceRule = {
 
 /** Block lists and allow lists. An offer must match at least one entry in each allow list that is not empty. */
 export type OfferLists = {
-  blocked: {
-    categories: string[];
-    brands: string[];
-    advertisers: number[];
-    domains: string[];
-    offers: number[];
-    words: string[];
-  };
+  blocked: Record<'categories' | 'brands' | 'domains' | 'words', string[]> & Record<'advertisers' | 'offers', number[]>;
   allowed: { categories: string[]; brands: string[]; advertisers: number[]; domains: string[] };
 };
 
@@ -71,6 +64,8 @@ export type StoredControls = OfferLists & {
   separate: { categories: boolean; competitors: (string | number)[] };
   /** Minimum revenue per 1,000 impressions, by placement. */
   floors: Record<string, number>;
+  /** Notes and end times of rules that have them. */
+  rule_details: RuleDetail[];
 };
 
 /** Block rule that excludes an offer, with the value that matched. */

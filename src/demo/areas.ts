@@ -14,7 +14,7 @@ type Cap = { campaign: string; rules?: object; goal?: { metric: string; count: n
 type Areas = {
   publisher: object;
   exchange_rates: object;
-  controls: object;
+  controls: { rule_details: { days?: number }[] };
   audiences: { key: string; name: string; rule?: object; visitors?: number }[];
   experiment: { key: string };
   draft_experiment: object;
@@ -59,7 +59,11 @@ export async function fillAreas({
 
   await attempt('PATCH', `publishers/${publisher.id}`, areas.publisher);
   await attempt('PUT', 'exchange-rates', areas.exchange_rates);
-  await attempt('PUT', `publishers/${publisher.id}/controls`, areas.controls);
+  const details = areas.controls.rule_details.map(({ days, ...detail }) => ({
+    ...detail,
+    ...(days !== undefined && { ends_at: new Date(nowMs + days * dayMs).toISOString() }),
+  }));
+  await attempt('PUT', `publishers/${publisher.id}/controls`, { ...areas.controls, rule_details: details });
   for (const { visitors = 0, ...audience } of areas.audiences) {
     await attempt('POST', 'audiences', audience);
     const ids = Array.from({ length: visitors }, (_, index) => visitorOf(index + 1));

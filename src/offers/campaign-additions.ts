@@ -60,6 +60,12 @@ const usage = Type.Object(
         'Expected amount or count at the end of the day or month if usage continues at the same rate, but at most ' +
         'the limit. `null` for other periods, and at the start of a period.',
     }),
+    reached_at: orNull(Type.String({ format: 'date-time' }), {
+      title: 'LimitReachedTime',
+      description:
+        'Time when the limit is expected to be reached at the current rate. `null` if it is already reached, or is ' +
+        'not expected to be reached before `period_ends_at`.',
+    }),
     period_ends_at: orNull(Type.String({ format: 'date-time' }), {
       title: 'UsagePeriodEnd',
       description: 'End of the current period. `null` for lifetime caps.',
@@ -260,9 +266,10 @@ const standingView = (
   },
 });
 
-const usageView = ({ publisherId, nextCost, endMs, curve: _curve, ...standing }: Standing) => ({
+const usageView = ({ publisherId, nextCost, reachedMs, endMs, curve: _curve, ...standing }: Standing) => ({
   publisher_id: publisherId,
   next_cost: nextCost,
+  reached_at: reachedMs === null ? null : new Date(reachedMs).toISOString(),
   period_ends_at: endMs === null ? null : new Date(endMs).toISOString(),
   ...standing,
 });

@@ -231,7 +231,7 @@ function catalogueParts({ pool, dbHealth, config, now, catalog, model }: Catalog
       return html`
         ${goal !== null && delivery !== null && goalCard(context, { goal, delivery, holdBacks })}
         ${needsHoldBacks && decisive !== null && (await planOf(candidate.offer.campaign, decisive, holdBacks, nowMs))}
-        ${budgetsCard(limits, candidate?.payout.currency ?? null)}
+        ${budgetsCard(context, limits, candidate?.payout.currency ?? null)}
         ${await outcomesCard(pool, context, id, nowMs)}`;
     });
   const alone = createAlone('blockRuleJob');

@@ -307,6 +307,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   privacy_text: 'settings.privacyText',
   privacy_url: 'settings.privacyUrl',
   role: 'account.role',
+  rule_details: 'controls.detailsField',
   short_description: 'offers.shortDescription',
   short_headline: 'offers.shortHeadline',
   size: 'audiences.members',

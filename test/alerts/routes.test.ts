@@ -115,6 +115,33 @@ test('a muted alert notifies nobody until the mute ends, and says who muted it a
   expect(channel.texts().length).toBe(1);
 });
 
+test('all alerts can be muted at once, and notify again when the mute ends', async () => {
+  const channel = await addChannel(() => 200);
+  expect((await me.call('POST', '/alerts/all/mute', { hours: 1, note: 'Maintenance <b>' })).status).toBe(200);
+  expect(await listAlerts()).toMatchObject({
+    all_muted: { until: new Date(clock.ms + hourMs).toISOString(), by: 'Test key', note: 'Maintenance <b>' },
+  });
+  await recordAlerts(t.pool, [ended('1', 'muted'), stalled()], clock.ms);
+  await sendAlertMessages(deps());
+  expect(channel.texts()).toHaveLength(1); // the test message
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/alerts`;
+  expect((await admin.get(page)).body).toMatch(/All alerts are muted until .*, by Test key\..* Maintenance &lt;b&gt;/);
+  // Other publishers are not affected.
+  const other = await t.caller(await t.addPublisher());
+  expect((await other.call('GET', '/alerts')).body).toMatchObject({ all_muted: null });
+  expect((await admin.post(`${page}/all/mute`, { mute: 'no' })).statusCode).toBe(303);
+  expect(await listAlerts()).toMatchObject({ all_muted: null });
+  await recordAlerts(t.pool, [ended('1', 'again')], clock.ms);
+  await sendAlertMessages(deps());
+  expect(channel.texts()).toHaveLength(2);
+  const muted = { mute: 'yes', 'hours.all': '4', 'note.all': 'Move' };
+  expect((await admin.post(`${page}/all/mute`, muted)).statusCode).toBe(303);
+  expect((await admin.get(page)).body).toContain('Move');
+  clock.ms += 4 * hourMs;
+  expect((await admin.get(page)).body).toContain('Mute all alerts');
+});
+
 test('the recipients of an alert are told once that its problem has ended, unless the alert is muted', async () => {
   const channel = await addChannel(() => 200);
   const check = (facts: Parameters<typeof recordLasting>[2]['facts']) =>

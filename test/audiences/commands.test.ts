@@ -47,7 +47,13 @@ test('prints the block rules that are set, and validates them first on request',
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
   const controls = await runCommand(['controls', 'show', publisher], env);
   expect(JSON.parse(controls.out)).toMatchObject({ blocked: { brands: ['Farm'] }, floors: {} });
-  await writeFile(file, controls.out);
+  const details = [{ by: 'brand', value: 'Farm', note: 'Contract', ends_at: '2031-01-31T12:00:00Z' }];
+  await writeFile(file, JSON.stringify({ blocked: { brands: ['Farm'] }, rule_details: details }));
+  expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
+  expect((await runCommand(['controls', 'list', publisher], env)).out).toBe(
+    'brand Farm  ends 2031-01-31T12:00:00.000Z  (Contract)\n',
+  );
+  await writeFile(file, (await runCommand(['controls', 'show', publisher], env)).out);
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
   const cost = await runCommand(['controls', 'cost', publisher], env);
   expect([cost.code, cost.out]).toEqual([0, '0.0 % changed  brand Farm\n']);

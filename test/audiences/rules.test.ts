@@ -7,6 +7,7 @@ import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import { continueRestoredRollups } from '../../src/reports/restored.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { signInAs } from '../dashboard/support.ts';
 import { eraseNext } from '../privacy/support.ts';
 import { holdTable, untilWaiting } from '../support/locks.ts';
 import { moveAhead } from '../support/restored.ts';
@@ -126,6 +127,14 @@ test('an estimate counts the users that a rule would select, before and after th
   const overlap = await me.call('GET', '/audiences/seen/overlap?with=list');
   expect(overlap.body.data).toEqual({ users: 0, size: 1, other_size: 2 });
   expect((await me.call('GET', '/audiences/seen/overlap?with=missing')).status).toBe(404);
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/audiences`;
+  await me.call('PUT', '/audiences/list/members', { ids: ['u1', 'u9'] });
+  const { body } = await admin.post(`${page}/seen/overlap`, { other: '' });
+  const cells = [...body.matchAll(/<td[^>]*>([\s\S]*?)<\/td>/g)].map(([, cell = '']) =>
+    cell.replaceAll(/<[^>]*>/g, ''),
+  );
+  expect(cells).toEqual(['List', '1', '100%', '33.33%']);
 });
 
 test('the uses of an audience are listed, and an audience that is in use cannot be removed', async () => {

@@ -70,6 +70,7 @@ test('an own event has a total cap, counts each event once, and the campaign sho
     next_cost: 1,
     planned: null,
     projected: null,
+    reached_at: null,
     period_ends_at: null,
   };
   expect(await usage()).toEqual([{ ...standing, spent: 2, remaining: 1, exhausted: false }]);

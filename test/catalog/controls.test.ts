@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { contentCategories, controlsOf, hostOf, noControls } from '../../src/catalog/controls.ts';
+import {
+  contentCategories,
+  controlsOf,
+  hostOf,
+  noControls,
+  rulesInForce,
+  rulesOf,
+  withoutRules,
+} from '../../src/catalog/controls.ts';
 import type { Campaign, Offer, StoredControls } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import {
@@ -28,6 +36,7 @@ const rules = (
   placements,
   separate: { ...noControls.separate, ...separate },
   floors,
+  rule_details: [],
 });
 const blockOf = (controls: PartialControls, offer: Offer) => controlsOf(rules(controls), null)?.blockOf(offer) ?? null;
 const offerWith = (over: Partial<Campaign>): Offer => offerOf(5, campaignOf(7, over));
@@ -218,4 +227,35 @@ test('the category list contains each code and name once, with its subcategories
 test('rules stored by earlier releases have no placement rules and no allow lists', () => {
   const { allowed: _allowed, placements: _placements, ...earlier } = rules({ blocked: { offers: [5] } });
   expect(controlsOf(earlier, null)?.stored).toEqual(rules({ blocked: { offers: [5] } }));
+});
+
+describe('a rule that has ended', () => {
+  const lists = {
+    blocked: { ...noControls.blocked, brands: ['Farm', 'Rival'], offers: [5] },
+    allowed: { ...noControls.allowed, domains: ['shop.example'] },
+  };
+  const all: StoredControls = {
+    ...lists,
+    placements: { checkout: lists },
+    separate: { categories: true, competitors: ['Rival', 7] },
+    floors: { checkout: 2, thanks: 3 },
+    rule_details: [],
+  };
+
+  test('no longer applies from its end, whatever its kind, and all other rules still do', () => {
+    const allRules = rulesOf(all);
+    for (const rule of allRules) {
+      const ends = { ...all, rule_details: [{ ...rule, note: '', ends_at: '2031-01-01T00:00:00.000Z' }] };
+      const endMs = Date.parse('2031-01-01T00:00:00Z');
+      expect(rulesInForce(ends, endMs - 1)).toBe(ends);
+      const others = allRules.filter((other) => other !== rule);
+      expect([rule, rulesOf(rulesInForce(ends, endMs))]).toEqual([rule, others]);
+      expect(rulesInForce(ends, endMs).rule_details).toEqual([]);
+    }
+  });
+
+  test('leaves no block rules if it was the only one', () => {
+    const [rule] = rulesOf(rules({ blocked: { words: ['half off'] } }));
+    expect(controlsOf(withoutRules(rules({ blocked: { words: ['half off'] } }), rule ? [rule] : []), null)).toBeNull();
+  });
 });

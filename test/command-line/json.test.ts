@@ -81,6 +81,7 @@ const calls: Record<string, string> = {
   'catalogue apply': 'FOLDER/catalogue.json --yes',
   'controls set': '1 FOLDER/rules.json',
   'controls show': '1',
+  'controls list': '1',
   'controls cost': '1',
   'controls blocked': '1',
   'controls test': '1 --category Shoes',

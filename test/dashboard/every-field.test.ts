@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { couponCalls } from '../coupons/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { timeLimit } from '../support/time-limit.ts';
 import { signInAs, type TestUser } from './support.ts';
@@ -223,6 +224,84 @@ test('every field of a portal link is saved, also in pairs', async () => {
     }
 });
 
+/** Calls a function with each change alone and each pair of changes. */
+async function inPairs<Change extends object>(changes: readonly Change[], save: (change: Change) => Promise<void>) {
+  for (const [index, change] of changes.entries())
+    for (const second of changes.slice(index)) await save({ ...change, ...second });
+}
+
+/** Adds chat channels, and returns their IDs. */
+async function addChannels(...names: string[]): Promise<number[]> {
+  const { rows } = await t.pool.query<{ id: number }>(
+    `insert into alert_rules (publisher_id, name, url_sealed, kinds, created_at)
+    select $1, name, $3, '{budget.100}', now() from unnest($2::text[]) name returning id`,
+    [t.publisher.id, names, t.deps.secretBox.seal('https://chat.example/hook', 'alert-url')],
+  );
+  return rows.map(({ id }) => id);
+}
+
+test('every alert of every channel is saved, also in pairs, and alerts that the page lacks stay', {
+  timeout: timeLimit(120_000),
+}, async () => {
+  const [first, second] = await addChannels('#shop', '#team');
+  const listed = ['budget.100', 'campaign.ended', 'coupons.low'];
+  const stored = async () =>
+    (await t.pool.query('select id, kinds from alert_rules where id = any($1)', [[first, second]])).rows.map(
+      ({ id, kinds }): [string, string[]] => [`channel.${id}`, kinds.toSorted()],
+    );
+  const boxes = [first, second].flatMap((id) => listed.map((kind) => ({ [`channel.${id}`]: kind })));
+  await inPairs(boxes, async (change) => {
+    const sent = { ...change, columns: [`channel.${first}`, `channel.${second}`] };
+    expect((await admin.post(own('/alerts/rules'), sent)).statusCode).toBe(303);
+    const kindsOf = (id: number | undefined) => [change[`channel.${id}`] ?? []].flat();
+    expect(Object.fromEntries(await stored())).toEqual({
+      [`channel.${first}`]: kindsOf(first),
+      [`channel.${second}`]: kindsOf(second),
+    });
+  });
+  await t.pool.query("update alert_rules set kinds = '{budget.100,goal.behind}' where id = $1", [first]);
+  const old = { columns: `channel.${first}`, kinds: listed.join(' '), [`channel.${first}`]: 'coupons.low' };
+  expect((await admin.post(own('/alerts/rules'), old)).statusCode).toBe(303);
+  expect(Object.fromEntries(await stored())).toMatchObject({ [`channel.${first}`]: ['coupons.low', 'goal.behind'] });
+});
+
+test('every field of a saved report and of its schedules is saved, also in pairs', async () => {
+  const [first, second] = await addChannels('#reports', '#money');
+  const reports = [
+    { name: 'Weekly & <b>' },
+    { name: 'All' },
+    { query: '?by=campaign' },
+    { query: '?range=90d&by=offer' },
+  ];
+  await inPairs(reports, async (change) => {
+    const sent = { name: 'Report', query: '?range=30d&by=offer', ...change };
+    expect((await admin.post(own('/reports/saved'), sent)).statusCode).toBe(303);
+    const { rows } = await t.pool.query('select name, query from saved_reports order by id desc limit 1');
+    expect(rows[0].name).toBe(sent.name);
+    for (const [name, value] of new URLSearchParams(sent.query))
+      expect([sent, new URLSearchParams(rows[0].query).get(name)]).toEqual([sent, value]);
+    await t.pool.query('delete from saved_reports');
+  });
+  await admin.post(own('/reports/saved'), { name: 'Report', query: '?by=offer' });
+  const { rows: saved } = await t.pool.query<{ id: number }>('select id from saved_reports');
+  const schedules = [
+    { recipient: `channel.${second}` },
+    { period: 'day' },
+    { period: 'month' },
+    { hour: '0' },
+    { hour: '23' },
+  ];
+  await inPairs(schedules, async (change) => {
+    const sent = { recipient: `channel.${first}`, period: 'week', hour: '8', ...change };
+    expect((await admin.post(own(`/reports/saved/${saved[0]?.id}/schedules`), sent)).statusCode).toBe(303);
+    const { rows } = await t.pool.query(
+      "select 'channel.' || channel_id as recipient, period, hour::text from report_schedules order by id desc limit 1",
+    );
+    expect(rows[0]).toEqual(sent);
+    await t.pool.query('delete from report_schedules');
+  });
+});
+
 describe('a page that was opened before an upgrade', () => {
   /** Returns the fields that a browser submits, without the named ones, as if they were new. */
   const fieldsOfOldPage = async (page: string, added: readonly string[]): Promise<Record<string, string>> => {
@@ -284,5 +363,53 @@ describe('a page that was opened before an upgrade', () => {
     );
     const { rows } = await t.pool.query("select delivery_percentage from placements where name = 'old-page'");
     expect(rows[0]).toEqual({ delivery_percentage: 40 });
+  });
+
+  test('keeps what block rules, data sources and coupons have in newer fields', async () => {
+    const headers = { authorization: `Bearer ${t.publisher.key}` };
+    const call = (method: 'GET' | 'PUT', path: string, payload?: object) =>
+      t.app.inject({ method, url: `/manage/v1${path}`, headers, ...(payload !== undefined && { payload }) });
+    const rules = { blocked: { words: ['half off'], brands: ['Farm'] }, separate: { categories: true } };
+    const floors = { checkout: 2 };
+    const rule_details = [{ by: 'word', value: 'half off', placement: null, note: 'Why', ends_at: null }];
+    const controlsPath = `/publishers/${t.publisher.id}/controls`;
+    expect((await call('PUT', controlsPath, { ...rules, floors, rule_details })).statusCode).toBe(200);
+    const controls = own('/settings/controls');
+    const added = ['blocked.brands', 'separate.categories', 'floors', 'floors.0.placement', 'floors.0.amount'];
+    const sent = { ...(await fieldsOfOldPage(controls, added)), 'blocked.words': 'half off, cash', _confirmed: 'on' };
+    expect((await admin.post(controls, sent)).statusCode).toBe(303);
+    expect((await call('GET', controlsPath)).json().data).toMatchObject({
+      blocked: { words: ['half off', 'cash'], brands: ['Farm'] },
+      separate: { categories: true },
+      floors,
+      rule_details,
+    });
+
+    const mapping = { traits: { plan: 'tier' }, events: { Order: { name: 'order' } }, create_audiences: true };
+    expect((await call('PUT', '/sources/segment', { ...mapping, secret: 'a secret of the source' })).statusCode).toBe(
+      200,
+    );
+    const sources = own('/settings/sources');
+    const newer = ['events', 'events.0.from', 'events.0.to', 'events.0.value', 'create_audiences', 'signature'];
+    expect((await admin.post(sources, await fieldsOfOldPage(sources, newer))).statusCode).toBe(303);
+    expect((await call('GET', '/sources/segment')).json().data).toMatchObject({ ...mapping, has_secret: true });
+
+    await couponCalls(t).add(1, { codes: ['A-1'] });
+    const coupons = own('/offers/1/coupons/settings');
+    const whole = {
+      give_at: 'click',
+      valid_days: '30',
+      hold_minutes: '15',
+      low_hours: '48',
+      terms: 'Once',
+      when_empty: 'fallback',
+    };
+    expect(
+      (await admin.post(coupons, { ...whole, expires_at: '2031-02-03', fallback_code: 'THANKS' })).statusCode,
+    ).toBe(303);
+    const { rows: before } = await t.pool.query('select * from coupon_pools where offer_id = 1');
+    expect((await admin.post(coupons, { terms: 'Twice' })).statusCode).toBe(303);
+    const { rows: after } = await t.pool.query('select * from coupon_pools where offer_id = 1');
+    expect(after[0]).toMatchObject({ ...before[0], terms: 'Twice', updated_at: expect.anything() });
   });
 });

@@ -15,7 +15,7 @@ export type TestUser = {
   email: string;
   cookie: string;
   get: (path: string, headers?: Record<string, string>) => Promise<Response>;
-  post: (path: string, fields?: Record<string, string>) => Promise<Response>;
+  post: (path: string, fields?: FormFields) => Promise<Response>;
 };
 
 let userCount = 0;
@@ -66,18 +66,23 @@ export async function openAs(
   return page;
 }
 
+/** Form fields. A field such as a group of checkboxes can have several values. */
+type FormFields = Readonly<Record<string, string | string[]>>;
+
 /** Submits a form like a browser, by default with Perkwire's own origin. */
 export const postForm = (
   t: TestBase,
   path: string,
-  fields: Record<string, string>,
+  fields: FormFields,
   headers: Record<string, string> = {},
 ): Promise<Response> =>
   t.app.inject({
     method: 'POST',
     url: path,
     headers: { origin, 'content-type': 'application/x-www-form-urlencoded', ...headers },
-    payload: new URLSearchParams(fields).toString(),
+    payload: new URLSearchParams(
+      Object.entries(fields).flatMap(([name, values]) => [values].flat().map((value) => [name, value])),
+    ).toString(),
   });
 
 /**

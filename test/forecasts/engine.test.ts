@@ -305,7 +305,7 @@ function forecastFrom(users: number) {
     () => perHour,
     () => 1,
   );
-  const competitor = runAtOnce(competitorOf(draft, publisher, () => 'UTC'));
+  const competitor = runAtOnce(competitorOf(draft, publisher, { timeZoneOf: () => 'UTC', isRepeated: true }));
   const model = modelOf(others, new Map());
   const sample = { sessions, visits: new Map(), visitDays: 28, hours };
   return runAtOnce(forecast({ ...competitor, ...sample, model, nowMs: startMs, seed: 1, isLate: () => false }));

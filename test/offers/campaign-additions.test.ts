@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { periodNames } from '../../src/budgets/usage/usage.ts';
 import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { signInAs } from '../dashboard/support.ts';
 
 const noon = Date.parse('2026-11-23T12:00:00Z');
 let t: ManagementApp;
@@ -41,6 +42,7 @@ test('campaign responses contain the spent, reserved, unbilled and planned amoun
       unbilled: 1.25,
       planned: 50,
       projected: expect.any(Number),
+      reached_at: null,
       period_ends_at: expect.any(String),
       remaining: 78.5,
       next_cost: expect.any(Number),
@@ -64,6 +66,21 @@ test('accepts a campaign exactly as it was returned, and keeps its ETag when mon
   const put = await me.call('PUT', '/campaigns/2', data, { 'if-match': String(campaign.headers.etag) });
   expect(put.status).toBe(200);
   expect(put.headers.etag).toBe(campaign.headers.etag);
+});
+
+test('a budget that is used too fast shows when it will be reached, in the API and on the page', async () => {
+  await t.pool.query('update campaign_usage set micros = 66e6, spent_micros = 66e6 where campaign_id = 2');
+  // In the 12 hours until noon, 66 of 99 were used, so the other 33 last for 6 hours.
+  const [usage] = (await me.call('GET', '/campaigns/2')).body.data.usage as { reached_at: string; projected: number }[];
+  expect(usage).toMatchObject({ reached_at: '2026-11-23T18:00:00.000Z', projected: 99 });
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/campaigns/2`;
+  expect((await admin.get(page)).body).toMatch(/Will be reached<\/span><br><small><time datetime="2026-11-23T18:00/);
+  await t.pool.query('update campaign_usage set micros = 99e6, spent_micros = 99e6 where campaign_id = 2');
+  const [reached] = (await me.call('GET', '/campaigns/2')).body.data.usage as object[];
+  expect(reached).toMatchObject({ reached_at: null, exhausted: true });
+  expect((await admin.get(page)).body).toContain('New period:');
+  await t.pool.query('update campaign_usage set micros = 30e6, spent_micros = 20.5e6 where campaign_id = 2');
 });
 
 test('metrics show spent, reserved and unbilled amounts by currency, and budgets by state', async () => {

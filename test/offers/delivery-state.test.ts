@@ -139,6 +139,7 @@ test('a campaign that is exhausted at one of two publishers is limited, and exha
     exhausted: true,
     endMs: null,
     projected: null,
+    reachedMs: null,
     curve: () => null,
   };
   const status = { active: true, isStopped: false, isRemoved: false, schedule: {}, publisherIds: [1, 2] };

@@ -39,15 +39,19 @@ function onlyId({ args: [id = '', ...rest] }: Call, noun: string): string {
   return id;
 }
 
+/** Returns the ID of the alert, or `all`. */
+const alertIdOf = (call: Call): string =>
+  call.args.length === 1 && call.args[0] === 'all' ? 'all' : onlyId(call, 'alert');
+
 export const mute: Run = async (call) => {
-  const id = onlyId(call, 'alert');
+  const id = alertIdOf(call);
   const [hours, note] = [textOption(call, 'hours'), textOption(call, 'note')];
   const body = { ...(hours !== '' && { hours: Number(hours) }), ...(note !== '' && { note }) };
   return printResponse(call, await createApi(call).call('POST', `${path}/${id}/mute`, { body }));
 };
 
 export const unmute: Run = async (call) =>
-  printResponse(call, await createApi(call).call('POST', `${path}/${onlyId(call, 'alert')}/unmute`));
+  printResponse(call, await createApi(call).call('POST', `${path}/${alertIdOf(call)}/unmute`));
 
 export const channels: Run = async (call) => {
   if (call.args.length > 0) throw usageError('This command takes no arguments.');

@@ -5,7 +5,7 @@ import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
-import { html } from '../../platform/http/html.ts';
+import { html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 import type { Mailer } from '../../platform/mailer.ts';
@@ -27,11 +27,19 @@ import type { Sender } from '../../webhooks/sender.ts';
 import { takeTestToken } from '../../webhooks/test-limit.ts';
 import { addTestedChannel, sendTestMessage } from '../channels.ts';
 import { describe } from '../describe.ts';
-import { countRecentAlerts, listAlerts, maxNoteLength, muteAlerts, readAlerts } from '../inbox.ts';
+import {
+  allAlerts,
+  countRecentAlerts,
+  findMuteOfAll,
+  listAlerts,
+  maxNoteLength,
+  muteAlerts,
+  readAlerts,
+} from '../inbox.ts';
 import { type AlertKind, defaultKinds, isAlertKind } from '../kinds.ts';
 import { findMailKinds, listChannels, removeChannel, setChannelKinds, setMailRule } from '../rules.ts';
-import { channelsCard, columnOfChannel, columnsField, mailColumn, rulesCard } from './channels.ts';
-import { durationText, inboxCard, muteFields, muteHours } from './inbox.ts';
+import { channelsCard, columnOfChannel, columnsField, kindsField, mailColumn, rulesCard } from './channels.ts';
+import { durationText, inboxCard, muteAllControl, muteAllNotice, muteFields, muteHours } from './inbox.ts';
 
 type PageDeps = {
   pool: pg.Pool;
@@ -81,7 +89,8 @@ export function alertPages(app: App, services: PageServices): void {
   pages.post('/alerts/channels/:key/test', 'manager', (context) => testChannel(scope, context));
   pages.post('/alerts/mail-test', 'analyst', (context) => testMail(scope, context));
   pages.post('/alerts/:key/mute', 'manager', async (context, fields) => {
-    const alertId = idIn(context);
+    const isAll = keyIn(context) === allAlerts;
+    const alertId = isAll ? allAlerts : idIn(context);
     const names = muteFields(alertId);
     const isMuted = fields.text('mute') !== 'no';
     const hours = muteHours.find((length) => String(length) === fields.text(names.hours)) ?? muteHours[0];
@@ -91,6 +100,7 @@ export function alertPages(app: App, services: PageServices): void {
     const untilMs = isMuted ? now() + hours * hourMs : now();
     const mute = { publisherId: context.publisher.id, alertId, untilMs, by: context.viewer.user.email, note };
     if (!(await scope.failFast(() => muteAlerts(pool, mute, now())))) throw new AppError('not_found');
+    if (isAll) return back(context, t(isMuted ? 'alerts.allMuted' : 'alerts.allUnmuted'));
     return back(context, isMuted ? t('alerts.mutedFor', { duration: durationText(hours) }) : t('alerts.unmuted'));
   });
 }
@@ -125,7 +135,12 @@ const readerOf = ({ publisher, viewer }: PublisherContext) => ({ publisherId: pu
 
 const idIn = (context: PublisherContext): number => (/^\d{1,9}$/.test(keyIn(context)) ? Number(keyIn(context)) : 0);
 
-const kindsIn = (fields: Fields, name: string): AlertKind[] => fields.all(name).filter(isAlertKind);
+/** Returns the selected alert kinds of a column. Kinds that the submitted table did not contain stay as stored. */
+function kindsIn(fields: Fields, name: string, stored: readonly AlertKind[]): AlertKind[] {
+  const listed = fields.text(kindsField).split(' ');
+  const unlisted = listed.includes('') ? [] : stored.filter((kind) => !listed.includes(kind));
+  return [...fields.all(name).filter(isAlertKind), ...unlisted];
+}
 
 /**
  * Saves the columns that the submitted table contained. Channels that were added in the meantime keep their alerts, and
@@ -135,11 +150,14 @@ async function saveRules({ pool, now }: PageDeps, context: PublisherContext, fie
   const columns = new Set(fields.all(columnsField));
   const reader = readerOf(context);
   await transaction(pool, async (executor) => {
-    if (columns.has(mailColumn)) await setMailRule(executor, { ...reader, kinds: kindsIn(fields, mailColumn) }, now());
+    if (columns.has(mailColumn)) {
+      const kinds = kindsIn(fields, mailColumn, await findMailKinds(executor, reader));
+      await setMailRule(executor, { ...reader, kinds }, now());
+    }
     if (!hasRole(context.viewer.user.role, 'manager')) return;
-    for (const { id } of await listChannels(executor, reader.publisherId)) {
+    for (const { id, kinds } of await listChannels(executor, reader.publisherId)) {
       const name = columnOfChannel(id);
-      if (columns.has(name)) await setChannelKinds(executor, { ...reader, id, kinds: kindsIn(fields, name) });
+      if (columns.has(name)) await setChannelKinds(executor, { ...reader, id, kinds: kindsIn(fields, name, kinds) });
     }
   });
 }
@@ -154,16 +172,18 @@ async function alertsPage(
   const before = queryText(context, 'before');
   const beforeId = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : null;
   const query = { kind: isAlertKind(kind) ? kind : null, beforeId, limit: alertsPerPage };
-  const [alerts, recent, kinds, channels, receivers] = await failFast(() =>
+  const [alerts, recent, kinds, channels, receivers, muteOfAll] = await failFast(() =>
     Promise.all([
       listAlerts(deps.pool, readerOf(context), query, deps.now()),
       countRecentAlerts(deps.pool, publisher.id, deps.now()),
       findMailKinds(deps.pool, readerOf(context)),
       listChannels(deps.pool, publisher.id),
       countReceivers(deps.pool, publisher.id),
+      findMuteOfAll(deps.pool, publisher.id, deps.now()),
     ]),
   );
   const mail = deps.mailer === null ? null : kinds;
+  const muteAll = muteOfAll === null ? muteAllControl(context) : nothing;
   const describedAlerts = alerts.map((alert) => ({ ...alert, ...describe(alert, publisher.timeZone) }));
   return {
     title: t('nav.alerts'),
@@ -171,13 +191,14 @@ async function alertsPage(
     nav: 'alerts',
     status: (refused.errors ?? []).length > 0 ? 422 : 200,
     body: html`
+      ${muteOfAll !== null && muteAllNotice(context, muteOfAll)}
       ${inboxCard(context, {
         alerts: describedAlerts,
         kind: query.kind,
         newest: beforeId === null ? null : pageOf(context, query.kind, null),
         older: alerts.length < alertsPerPage ? null : pageOf(context, query.kind, alerts.at(-1)?.id ?? null),
       })}
-      ${rulesCard(context, { mail, channels, receivers, recent })}
+      ${rulesCard(context, { mail, channels, receivers, recent }, muteAll)}
       ${channelsCard(context, channels, refused)}`,
   };
 }

@@ -22,6 +22,8 @@ import { type Channel, maxChannels } from '../rules.ts';
 
 /** Name of the hidden fields with the names of the columns that the user could edit. */
 export const columnsField = 'columns';
+/** Name of the hidden field with the alert kinds that the table contained. */
+export const kindsField = 'kinds';
 /** Name of the column for e-mails, which is also the name of its checkboxes. */
 export const mailColumn = 'mail';
 export const columnOfChannel = (id: number): string => `channel.${id}`;
@@ -42,7 +44,11 @@ const eventOfKind = new Map(Object.entries(kindOfEvent).map(([event, kind]) => [
 const isManager = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, 'manager');
 
 /** Renders the card with a table of alert kinds and destinations, in which the viewer selects who is notified. */
-export function rulesCard(context: PublisherContext, { mail, channels, receivers, recent }: Destinations): Html {
+export function rulesCard(
+  context: PublisherContext,
+  { mail, channels, receivers, recent }: Destinations,
+  below: Html,
+): Html {
   const canEdit = isManager(context);
   const columns = [
     ...(mail === null ? [] : [{ name: mailColumn, text: t('alerts.email'), kinds: mail, canEdit: true }]),
@@ -69,13 +75,18 @@ export function rulesCard(context: PublisherContext, { mail, channels, receivers
     rows,
   )}</div>`;
   const hint = mail === null ? t('alerts.noMailServer') : t('alerts.mailHint', { email: context.viewer.user.email });
-  const body = html`${columnFields}${grid}<p class="hint">${hint}</p>`;
+  const kindFields = hiddenField(kindsField, Object.keys(alertKinds).join(' '));
+  const body = html`${columnFields}${kindFields}${grid}<p class="hint">${hint}</p>`;
   const test = { to: context.path('/alerts/mail-test'), text: t('alerts.testMail'), small: true };
   return card(
     t('alerts.rules'),
-    columnFields.length === 0
-      ? body
-      : saveForm(context, context.path('/alerts/rules'), body, { page: context.path('/alerts') }),
+    html`
+      ${
+        columnFields.length === 0
+          ? body
+          : saveForm(context, context.path('/alerts/rules'), body, { page: context.path('/alerts') })
+      }
+      ${below}`,
     { lead: t('alerts.rulesLead'), ...(mail !== null && { actions: actionButton(context, test) }) },
   );
 }

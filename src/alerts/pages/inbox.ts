@@ -2,12 +2,22 @@ import type { PublisherContext } from '../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { readProblem, wordProblem } from '../../platform/problem.ts';
-import { actionButton, badge, card, emptyState, link, pager, saveForm, strongLink } from '../../shell/components.ts';
+import {
+  actionButton,
+  badge,
+  card,
+  emptyState,
+  link,
+  notice,
+  pager,
+  saveForm,
+  strongLink,
+} from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
 import { moment, momentText } from '../../shell/format.ts';
 import { createForm, filterSelect, moreFields } from '../../shell/forms.ts';
 import type { AlertText } from '../describe.ts';
-import { type AlertMessage, type InboxAlert, maxNoteLength } from '../inbox.ts';
+import { type AlertMessage, allAlerts, type InboxAlert, type Mute, maxNoteLength } from '../inbox.ts';
 import { type AlertKind, alertKinds } from '../kinds.ts';
 
 type DescribedAlert = InboxAlert & AlertText;
@@ -123,21 +133,50 @@ function muteControl(context: PublisherContext, { id, mute }: DescribedAlert): H
   const to = context.path(`/alerts/${id}/mute`);
   if (mute !== null)
     return actionButton(context, { to, text: t('alerts.unmute'), small: true, values: { mute: 'no' } });
-  const names = muteFields(id);
-  const form = createForm({ [names.hours]: String(defaultMuteHours), [names.note]: '' });
-  const choices = muteHours.map((hours) => ({ value: String(hours), text: durationText(hours) }));
-  const fields = html`
-    <p class="hint">${t('alerts.muteHint')}</p>
-    ${form.select(names.hours, { label: t('alerts.muteFor'), choices })}
-    ${form.input(names.note, { label: t('alerts.muteNote'), hint: t('alerts.muteNoteHint', { max: maxNoteLength }) })}`;
-  return moreFields(
-    t('alerts.mute'),
-    saveForm(context, to, fields, { button: t('alerts.muteNow'), page: context.path('/alerts') }),
+  return muteForm(context, id, { title: t('alerts.mute'), hint: t('alerts.muteHint'), button: t('alerts.muteNow') });
+}
+
+/** Renders the form that mutes all alerts of the publisher, for example during maintenance. */
+export function muteAllControl(context: PublisherContext): Html {
+  if (!hasRole(context.viewer.user.role, 'manager')) return nothing;
+  const texts = { title: t('alerts.muteAll'), hint: t('alerts.muteAllHint'), button: t('alerts.muteAllNow') };
+  return muteForm(context, allAlerts, texts, 1);
+}
+
+/** Renders the notice that all alerts are muted, with a button that ends the mute. */
+export function muteAllNotice(context: PublisherContext, mute: Mute): Html {
+  const to = context.path(`/alerts/${allAlerts}/mute`);
+  const canEnd = hasRole(context.viewer.user.role, 'manager');
+  const values = { time: momentText(context.publisher, mute.until), by: mute.by };
+  return notice(
+    'warn',
+    html`
+      <p>${t('alerts.allMutedUntil', values)}${mute.note !== '' && ` ${mute.note}`}</p>
+      ${canEnd && actionButton(context, { to, text: t('alerts.unmute'), small: true, values: { mute: 'no' } })}`,
   );
 }
 
+type MuteTexts = { title: string; hint: string; button: string };
+
+function muteForm(
+  context: PublisherContext,
+  id: number | typeof allAlerts,
+  { title, hint, button }: MuteTexts,
+  initialHours = defaultMuteHours,
+): Html {
+  const to = context.path(`/alerts/${id}/mute`);
+  const names = muteFields(id);
+  const form = createForm({ [names.hours]: String(initialHours), [names.note]: '' });
+  const choices = muteHours.map((hours) => ({ value: String(hours), text: durationText(hours) }));
+  const fields = html`
+    <p class="hint">${hint}</p>
+    ${form.select(names.hours, { label: t('alerts.muteFor'), choices })}
+    ${form.input(names.note, { label: t('alerts.muteNote'), hint: t('alerts.muteNoteHint', { max: maxNoteLength }) })}`;
+  return moreFields(title, saveForm(context, to, fields, { button, page: context.path('/alerts') }));
+}
+
 /** Returns the names of the fields of an alert. They contain its ID, because the page has one form per alert. */
-export const muteFields = (id: number) => ({ hours: `hours.${id}`, note: `note.${id}` });
+export const muteFields = (id: number | typeof allAlerts) => ({ hours: `hours.${id}`, note: `note.${id}` });
 
 export const durationText = (hours: number): string =>
   hours % 24 === 0 ? t('alerts.muteDays', { days: hours / 24 }) : t('alerts.muteHours', { hours });

@@ -50,6 +50,30 @@ async function countOverlap(executor: Executor, a: number, b: number, nowMs: num
   return rows[0]?.count ?? 0;
 }
 
+/** Returns the audiences with members in common with an audience, and their number of common members, highest first. */
+export async function readOverlaps(
+  executor: Executor,
+  audienceId: number,
+  nowMs: number,
+): Promise<{ key: string; name: string; users: number; size: number }[]> {
+  const { rows } = await executor.query<{ key: string; name: string; users: number; size: number }>(
+    `select o.key, o.name, shared.users::float8 as users, coalesce(s.members, 0)::float8 as size
+    from audiences a
+    join audiences o on o.publisher_id = a.publisher_id and o.id <> a.id
+    join (
+      select other.audience_id as id, count(*) as users
+      from audience_members own join audience_members other using (user_key)
+      where own.audience_id = $1 and (own.expires_at is null or own.expires_at > $2)
+        and (other.expires_at is null or other.expires_at > $2)
+      group by 1
+    ) shared on shared.id = o.id
+    left join audience_sizes s on s.audience_id = o.id
+    where a.id = $1 order by users desc, o.key`,
+    [audienceId, new Date(nowMs)],
+  );
+  return rows;
+}
+
 /** Returns the number of members of an audience per UTC day, oldest first. */
 export async function readGrowth(executor: Executor, audienceId: number): Promise<{ atMs: number; members: number }[]> {
   const { rows } = await executor.query<{ atMs: number; members: number }>(

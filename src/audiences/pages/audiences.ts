@@ -3,7 +3,7 @@ import { crudPages } from '../../management/crud-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { View } from '../../management/resource.ts';
 import type { App } from '../../platform/http/app.ts';
-import { html } from '../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { type Cell, type Column, strongLink } from '../../shell/components.ts';
 import { count, moment } from '../../shell/format.ts';
@@ -50,11 +50,20 @@ const audienceColumns = (): Column[] => [
   { text: t('settings.created') },
 ];
 
+/** Renders how much an audience has grown or shrunk in the last week. */
+function trendText({ size, size_week_ago: before }: View): Html {
+  const difference = typeof before === 'number' ? Number(size) - before : 0;
+  if (difference === 0) return nothing;
+  const sign = difference > 0 ? '+' : '−';
+  const change = `${sign}${count(Math.abs(difference))}`;
+  return html`<br><small class="hint">${t('audiences.trend', { change })}</small>`;
+}
+
 const audienceCells = ({ path, publisher }: PublisherContext, row: View): Cell[] => [
   html`
     ${strongLink(path(`/audiences/${encodeURIComponent(String(row.key))}`), String(row.name))}<br>
     <code class="hint">${String(row.key)}</code>`,
   ruleText(row.rule as Rule | null),
-  count(Number(row.size)),
+  html`${count(Number(row.size))}${trendText(row)}`,
   moment(publisher, String(row.created_at), 'day'),
 ];

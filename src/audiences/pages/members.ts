@@ -19,11 +19,12 @@ import { type FieldErrors, type Fields, fieldErrorsOf, hasRole, keyIn, viewerOf 
 import { checkButton, fileCheckArea, fileFields, filePreview, readFileForm } from '../../shell/files.ts';
 import { count, moment, momentText, percent, utc } from '../../shell/format.ts';
 import { columns, createForm, type FormBuilder } from '../../shell/forms.ts';
+import type { Page } from '../../shell/layout.ts';
 import { isFragmentRequest, type PageResult, type Pages, type Upload } from '../../shell/pages.ts';
 import { audiences, findAudience, listId } from '../audiences.ts';
 import { type Import, listImports } from '../import/imports.ts';
 import { type ImportDeps, importMembers } from '../import/run.ts';
-import { findMembership, type Membership, readGrowth, readOverlap } from '../members/queries.ts';
+import { findMembership, type Membership, readGrowth, readOverlap, readOverlaps } from '../members/queries.ts';
 import { findTraffic, type Traffic } from '../members/traffic.ts';
 import { type AudienceUse, findUses } from '../members/uses.ts';
 import type { Rule } from '../rules/rule.ts';
@@ -54,6 +55,7 @@ export function memberPages(pages: Pages<PublisherContext>, services: MemberServ
   });
   pages.post('/audiences/:key/overlap', 'admin', async (context, fields) => {
     const key = keyIn(context);
+    if (fields.text('other') === '') return overlapPage(services, context, key);
     const { users, size, otherSize } = await management.read(context, async (work) => {
       const [audience, other] = [await findAudience(work, key), await findAudience(work, fields.text('other'))];
       return readOverlap(work.executor, audience.id, other.id, work.nowMs);
@@ -62,6 +64,40 @@ export function memberPages(pages: Pages<PublisherContext>, services: MemberServ
     const overlap = { users, other: fields.text('other'), share: shareOf(size), otherShare: shareOf(otherSize) };
     return { to: pathOf(context, key), done: t('audiences.overlapIs', overlap) };
   });
+}
+
+/** Renders how many members an audience has in common with each other audience. */
+async function overlapPage({ management }: MemberServices, context: PublisherContext, key: string): Promise<Page> {
+  const overlaps = await management.read(context, async (work) =>
+    readOverlaps(work.executor, (await findAudience(work, key)).id, work.nowMs),
+  );
+  const { name, size } = await management.get(context, audiences, key);
+  const shareOf = (users: number, members: number): string => percent(members === 0 ? 0 : Math.min(1, users / members));
+  const columns = [
+    { text: t('audiences.other') },
+    { text: t('audiences.shared'), numeric: true },
+    { text: t('audiences.ofThis'), numeric: true },
+    { text: t('audiences.ofOther'), numeric: true },
+  ];
+  const rows = overlaps.map((other) => [
+    link(pathOf(context, other.key), other.name),
+    count(other.users),
+    shareOf(other.users, Number(size)),
+    shareOf(other.users, other.size),
+  ]);
+  return {
+    title: t('audiences.overlaps'),
+    lead: t('audiences.overlapsLead', { name: String(name) }),
+    nav: 'audiences',
+    trail: [
+      { text: t('audiences.title'), href: context.path('/audiences') },
+      { text: String(name), href: pathOf(context, key) },
+    ],
+    body:
+      rows.length === 0
+        ? html`<p class="hint">${t('audiences.noOverlap')}</p>`
+        : table(t('audiences.overlaps'), columns, rows),
+  };
 }
 
 function membershipText(
@@ -252,7 +288,12 @@ function questions(context: PublisherContext, to: string, others: readonly { val
         : saveForm(
             context,
             `${to}/overlap`,
-            columns([form.select('other', { label: t('audiences.other'), choices: others })]),
+            columns([
+              form.select('other', {
+                label: t('audiences.other'),
+                choices: [{ value: '', text: t('audiences.allOthers') }, ...others],
+              }),
+            ]),
             { button: t('audiences.countOverlap'), kind: '' },
           )
     }`;

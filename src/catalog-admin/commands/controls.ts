@@ -1,3 +1,5 @@
+import { ruleKey, rulesOf } from '../../catalog/controls.ts';
+import type { StoredControls } from '../../catalog/types.ts';
 import { createApi, printResponse, readJsonFile } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
@@ -22,6 +24,30 @@ export const showControls: Run = async (call) => {
   const { publisher_id: _id, offers: _offers, ...rules } = data as Record<string, unknown>;
   call.out.data(rules);
   call.out.line(jsonText(rules, 1));
+  return exitCodes.ok;
+};
+
+type BlockReason = { by: string; value: string; placement: string | null };
+
+const reasonText = ({ by, value, placement }: BlockReason): string =>
+  `${by} ${value}${placement === null ? '' : ` at ${placement}`}`;
+
+/** Prints one line for each block rule, with its note and end. */
+export const listControls: Run = async (call) => {
+  const [publisher = '', ...rest] = call.args;
+  if (rest.length > 0) throw usageError('Expected one publisher id.');
+  const { data } = (await createApi(call).call('GET', pathOf(publisher))) as { data: StoredControls };
+  const details = new Map(data.rule_details.map((detail) => [ruleKey(detail), detail]));
+  const rules = rulesOf(data).map((rule) => {
+    const { note = '', ends_at: endsAt = null } = details.get(ruleKey(rule)) ?? {};
+    return { ...rule, note, ends_at: endsAt, ended: endsAt !== null && Date.parse(endsAt) <= Date.now() };
+  });
+  call.out.data(rules);
+  for (const rule of rules) {
+    const end = rule.ends_at === null ? '' : `  ${rule.ended ? 'ended' : 'ends'} ${rule.ends_at}`;
+    call.out.line(`${reasonText(rule)}${end}${rule.note === '' ? '' : `  (${rule.note})`}`);
+  }
+  if (rules.length === 0) call.out.note('There are no block rules.');
   return exitCodes.ok;
 };
 
@@ -69,11 +95,6 @@ export const costOfControls: Run = async (call) => {
   if (others > 0) call.out.note(`${counted(others, 'more rule was', 'more rules were')} not evaluated.`);
   return exitCodes.ok;
 };
-
-type BlockReason = { by: string; value: string; placement: string | null };
-
-const reasonText = ({ by, value, placement }: BlockReason): string =>
-  `${by} ${value}${placement === null ? '' : ` at ${placement}`}`;
 
 /** Prints the offers that the block rules exclude. */
 export const listBlocked: Run = async (call) => {

@@ -7,7 +7,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { blocksOfSample, listBlockedOffers } from './blocked-offers.ts';
-import { getControls, storedOf } from './controls.ts';
+import { getControls } from './controls.ts';
 
 const path = '/manage/v1/publishers/:id/controls';
 const tags = ['Publishers'];
@@ -75,10 +75,10 @@ export function blockedOfferRoutes(app: App, http: ManagementHttp, { find, hooks
   const publisherOf = async (request: Parameters<typeof callOf>[0] & { params: unknown }) => {
     const { actor, publisherId } = callOf(request);
     const { id } = request.params as Static<typeof params>;
-    const { view } = await http.management.read(actor, publisherId, (work) => getControls(work, id, find));
+    const { view, inForce } = await http.management.read(actor, publisherId, (work) => getControls(work, id, find));
     const publisher = find(view.publisher_id);
     if (publisher === undefined) throw new AppError('resource_not_found');
-    return { publisher, stored: storedOf(view) };
+    return { publisher, stored: inForce };
   };
 
   const listSchema = {

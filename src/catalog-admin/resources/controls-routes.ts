@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
-import type { ControlsEffect } from '../../catalog/controls.ts';
+import { type ControlsEffect, ruleKey } from '../../catalog/controls.ts';
 import type { PageExtensions } from '../../catalog/pages.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Publisher } from '../../catalog/types.ts';
@@ -22,7 +22,7 @@ import type { App } from '../../platform/http/app.ts';
 import { booleanParameter, errorAnswers } from '../../platform/http/schemas.ts';
 import { fromMicros } from '../../platform/money.ts';
 import { blockedOfferRoutes, type RouteHooks } from './blocked-offers-routes.ts';
-import { controlsInput, controlsView, getControls, setControls, storedOf } from './controls.ts';
+import { controlsInput, controlsView, getControls, setControls } from './controls.ts';
 import { publishers } from './publishers.ts';
 
 const path = '/manage/v1/publishers/:id/controls';
@@ -54,6 +54,11 @@ const ruleCost = Type.Object(
     placement: Type.Union([Type.String(), Type.Null()], {
       title: 'ControlsRulePlacement',
       description: 'Placement that the rule applies to, or `null` for all placements.',
+    }),
+    note: Type.String({ description: 'Reason for the rule.' }),
+    ends_at: Type.Union([Type.String(), Type.Null()], {
+      title: 'ControlsRuleCostEnd',
+      description: 'Time from which the rule no longer applies.',
     }),
     ...effectFields,
   },
@@ -115,7 +120,8 @@ export function controlsRoutes(
     summary: "Replace a publisher's block rules",
     description:
       'Replaces all block rules; omitted parts become empty. The rules take effect in all processes within about ' +
-      'a second. `warnings` lists the placements at which every offer is blocked. `dry_run=true` saves nothing ' +
+      'a second. A rule with `ends_at` in `rule_details` no longer applies from that time. `warnings` lists the ' +
+      'placements at which every offer is blocked. `dry_run=true` saves nothing ' +
       'and returns what the rules would block, and in `effect` the share of recent responses that would change.',
     tags,
     params,
@@ -130,7 +136,7 @@ export function controlsRoutes(
   app.put<ControlsRoute>(path, { schema: putSchema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const mode = { ifMatch: request.headers['if-match'] ?? null, dryRun: flagOf(request, 'dry_run') };
-    const { view, warnings, etag } = await http.management.write(actor, publisherId, (work) =>
+    const { view, inForce, warnings, etag } = await http.management.write(actor, publisherId, (work) =>
       setControls(work, request.params.id, fieldsOf(request), mode, find),
     );
     if (!mode.dryRun)
@@ -140,7 +146,7 @@ export function controlsRoutes(
         headers: { etag },
       });
     const publisher = find(view.publisher_id);
-    const effect = publisher && (await extensions.controlsEffects?.of(publisher, storedOf(view)));
+    const effect = publisher && (await extensions.controlsEffects?.of(publisher, inForce));
     const message = 'Controls checked. Nothing was saved.';
     const body = { message, data: view, warnings, ...(effect !== undefined && { effect: effectOf(effect) }) };
     return send(reply, { status: 200, body, headers: { etag } });
@@ -173,13 +179,17 @@ function costRoute(app: App, http: ManagementHttp, { find, extensions, hooks }: 
     const publisher = find(view.publisher_id);
     const cost = publisher && (await extensions.controlsEffects?.cost(publisher));
     if (cost === undefined) throw new AppError('resource_not_found');
+    const details = new Map(view.rule_details.map((detail) => [ruleKey(detail), detail]));
     const { days, sessions, sampled, rules, rest } = cost;
     const data = {
       days,
       sessions,
       sampled,
       rest,
-      rules: rules.map(({ by, value, placement, effect }) => ({ by, value, placement, ...changesOf(effect) })),
+      rules: rules.map((rule) => {
+        const { note = '', ends_at = null } = details.get(ruleKey(rule)) ?? {};
+        return { by: rule.by, value: rule.value, placement: rule.placement, note, ends_at, ...changesOf(rule.effect) };
+      }),
     };
     return { message: 'Cost of block rules estimated.', data };
   });

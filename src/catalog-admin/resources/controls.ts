@@ -1,15 +1,27 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { controlsOf, hostOf, noControls, noLists, wholeControls } from '../../catalog/controls.ts';
+import {
+  controlsOf,
+  hostOf,
+  identifyingValue,
+  noControls,
+  noLists,
+  ruleKey,
+  rulesInForce,
+  rulesOf,
+  wholeControls,
+} from '../../catalog/controls.ts';
 import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
 import { isProvisionedTo } from '../../catalog/provisioning.ts';
+import type { ControlsRule, RuleDetail } from '../../catalog/rules.ts';
 import type { OfferLists, Publisher, StoredControls } from '../../catalog/types.ts';
 import { audit } from '../../management/audit.ts';
-import { idSchema, type Values, type Warning } from '../../management/resource.ts';
+import { idSchema, orNull, type Values, type Warning } from '../../management/resource.ts';
 import { etagOf, getRow, requireMatch } from '../../management/rows.ts';
 import { checkValue } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { timeOf } from '../../platform/lib/time-zone.ts';
 import { problem } from '../../platform/problem.ts';
 import { countBlocked, warnOfNothingShown, warnOfSuffixes } from './controls-warnings.ts';
 import { publishers } from './publishers.ts';
@@ -90,6 +102,47 @@ const floorsInput = Type.Record(Type.String(), Type.Number({ minimum: 0, maximum
   description: 'Minimum expected revenue per 1,000 impressions, by placement. Offers below it are not shown.',
 });
 
+/** Kinds of rules. */
+const ruleKinds = [
+  ...(['category', 'brand', 'advertiser', 'domain', 'offer', 'word', 'competitor', 'separation', 'floor'] as const),
+  ...(['allowed_categories', 'allowed_brands', 'allowed_advertisers', 'allowed_domains'] as const),
+] satisfies ControlsRule['by'][];
+
+/** Maximum length of a note, in characters. */
+export const maxNoteLength = 500;
+
+const ruleFields = {
+  by: Type.Union(
+    ruleKinds.map((kind) => Type.Literal(kind)),
+    { title: 'ControlsRuleKind', description: 'Kind of the rule. Each list in `allowed` is one rule.' },
+  ),
+  value: Type.String({
+    maxLength,
+    default: '',
+    description:
+      'Entry of the list, or placement of the minimum revenue. Empty for lists in `allowed` and for `separation`.',
+  }),
+  placement: orNull(Type.String({ maxLength }), {
+    default: null,
+    title: 'ControlsDetailPlacement',
+    description: 'Placement that the rule applies to, or `null` for all placements.',
+  }),
+  note: Type.String({ maxLength: maxNoteLength, default: '', description: 'Reason for the rule.' }),
+  ends_at: orNull(Type.String({ maxLength: 40 }), {
+    default: null,
+    title: 'ControlsRuleEnd',
+    description: 'RFC 3339 time from which the rule no longer applies, or `null` for a rule without an end.',
+  }),
+};
+const detailView = Type.Object(ruleFields, { title: 'ControlsRuleDetail', additionalProperties: false });
+const { by: kindField, ...optionalFields } = ruleFields;
+const detailInput = Type.Composite([Type.Object({ by: kindField }), Type.Partial(Type.Object(optionalFields))], {
+  title: 'ControlsRuleDetailInput',
+  additionalProperties: false,
+});
+const details = <Item extends TSchema>(item: Item) =>
+  Type.Array(item, { maxItems: maxEntries, default: [], description: 'Notes and end times of rules.' });
+
 /** Input schema for block rules. Every part is optional, at every level, and defaults to empty. */
 export const controlsInput = Type.Object(
   {
@@ -103,6 +156,7 @@ export const controlsInput = Type.Object(
     ),
     separate: Type.Partial(separateInput, { title: 'SeparatedOffers', ...partial }),
     floors: floorsInput,
+    rule_details: details(detailInput),
   },
   { title: 'ControlsInput', additionalProperties: false },
 );
@@ -117,6 +171,7 @@ export const controlsView = Type.Object(
     ),
     separate: separateInput,
     floors: floorsInput,
+    rule_details: details(detailView),
     offers: Type.Object(
       { total: Type.Integer(), blocked: Type.Integer() },
       {
@@ -133,10 +188,16 @@ export type ControlsView = StoredControls & { publisher_id: number; offers: { to
 export const storedOf = ({ publisher_id: _id, offers: _offers, ...stored }: ControlsView): StoredControls => stored;
 
 /**
- * A publisher's block rules, with warnings. `etag` covers only the rules, because the number of blocked offers also
- * changes with the catalogue.
+ * A publisher's block rules, with warnings. `inForce` contains the rules that have not ended. `etag` covers only the
+ * rules, because the number of blocked offers also changes with the catalogue.
  */
-type ControlsResult = { view: ControlsView; warnings: Warning[]; etag: string };
+type ControlsResult = {
+  view: ControlsView;
+  inForce: StoredControls;
+  nowMs: number;
+  warnings: Warning[];
+  etag: string;
+};
 type Find = (publisherId: number) => Publisher | undefined;
 
 /**
@@ -145,7 +206,7 @@ type Find = (publisherId: number) => Publisher | undefined;
  */
 export async function getControls(work: Work, key: string, find: Find): Promise<ControlsResult> {
   const { id, stored } = await read(work, key, '');
-  return answerOf(id, stored, find);
+  return answerOf(id, stored, work.nowMs, find);
 }
 
 export type ControlsMode = { ifMatch: string | null; dryRun: boolean };
@@ -164,7 +225,7 @@ export async function setControls(
 ): Promise<ControlsResult> {
   const { id, stored: before } = await read(work, key, 'for update');
   const after = parse(input);
-  requireMatch(ifMatch, rulesOf(id, before), after);
+  requireMatch(ifMatch, valuesOf(id, before), after);
   if (!dryRun && !isDeepStrictEqual(before, after)) {
     const value = isDeepStrictEqual(after, noControls) ? null : JSON.stringify(after);
     await work.executor.query('update publishers set controls = $2, updated_at = $3 where id = $1', [
@@ -175,7 +236,7 @@ export async function setControls(
     const resource = { name: 'controls', key: 'id', ownerOf: () => id } as const;
     await audit(work, { resource, action: 'update', before: { id, ...before }, after: { id, ...after } });
   }
-  return answerOf(id, after, find);
+  return answerOf(id, after, work.nowMs, find);
 }
 
 async function read(work: Work, key: string, lock: '' | 'for update') {
@@ -191,7 +252,7 @@ async function read(work: Work, key: string, lock: '' | 'for update') {
 function parse(body: unknown): StoredControls {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new AppError('invalid_request', { details: [{ path: '/', message: problem('isObject') }] });
-  const fields = { blocked: {}, allowed: {}, placements: {}, separate: {}, floors: {} };
+  const fields = { blocked: {}, allowed: {}, placements: {}, separate: {}, floors: {}, rule_details: [] };
   const input: Static<typeof controlsInput> = { ...fields, ...body };
   const details = checkValue(controlsInput, input);
   if (details.length > 0) throw new AppError('invalid_request', { details });
@@ -207,12 +268,40 @@ function parse(body: unknown): StoredControls {
   const ofPlacements = Object.entries(placements)
     .map(([name, lists]) => [normaliseName(name), listsOf(lists)] as const)
     .filter(([, lists]) => !isDeepStrictEqual(lists, noLists));
-  return {
+  const rules: StoredControls = {
     ...listsOf(input),
     placements: Object.fromEntries(ofPlacements),
     separate: { categories: separate.categories ?? false, competitors: once(separate.competitors) },
     floors: Object.fromEntries(Object.entries(floors).map(([placement, amount]) => [normaliseName(placement), amount])),
+    rule_details: [],
   };
+  return { ...rules, rule_details: parseDetails(input.rule_details, rules) };
+}
+
+/**
+ * Parses the notes and end times of rules. Those that contain neither are left out.
+ * @throws AppError invalid_request if a rule does not exist or occurs twice, or if a time is invalid
+ */
+function parseDetails(input: Static<typeof controlsInput>['rule_details'], rules: StoredControls): RuleDetail[] {
+  if (input.length === 0) return [];
+  const keys = new Set(rulesOf(rules).map(ruleKey));
+  const wrong: ErrorDetail[] = [];
+  const parsed = input.map(({ by, value = '', placement = null, note = '', ends_at: endsAt = null }, at) => {
+    const trimmed = by === 'floor' ? normaliseName(value) : value.trim();
+    const typed = { by, value: trimmed, placement: placement && normaliseName(placement) };
+    const rule = { ...typed, value: identifyingValue(typed) };
+    const key = ruleKey(rule);
+    const endMs = endsAt === null ? null : (timeOf(endsAt) ?? Number.NaN);
+    if (!keys.delete(key)) wrong.push({ path: `/rule_details/${at}`, message: problem('detailsOfNoRule') });
+    if (Number.isNaN(endMs)) wrong.push({ path: `/rule_details/${at}/ends_at`, message: problem('timeSuchAs') });
+    return {
+      ...rule,
+      note: note.trim(),
+      ends_at: endMs === null || Number.isNaN(endMs) ? null : new Date(endMs).toISOString(),
+    };
+  });
+  if (wrong.length > 0) throw new AppError('invalid_request', { details: wrong });
+  return parsed.filter(({ note, ends_at: endsAt }) => note !== '' || endsAt !== null);
 }
 
 type GivenLists = {
@@ -265,20 +354,23 @@ const blank = (lists: Values, path: string): ErrorDetail[] =>
     ),
   );
 
-const rulesOf = (id: number, stored: StoredControls): Values => ({ publisher_id: id, ...stored });
+const valuesOf = (id: number, stored: StoredControls): Values => ({ publisher_id: id, ...stored });
 
 /**
  * Builds the result, including the number of the publisher's offers that the rules block according to this process's
  * snapshot.
  */
-async function answerOf(id: number, stored: StoredControls, find: Find): Promise<ControlsResult> {
+async function answerOf(id: number, stored: StoredControls, nowMs: number, find: Find): Promise<ControlsResult> {
   const publisher = find(id);
-  const controls = controlsOf(stored, publisher?.controls ?? null);
+  const inForce = rulesInForce(stored, nowMs);
+  const controls = controlsOf(inForce, publisher?.controls ?? null);
   const offers = (publisher?.index.offers ?? []).filter((offer) => isProvisionedTo(offer, id));
   const blocked = controls === null ? 0 : await countBlocked(offers, controls.blockOf);
   return {
     view: { publisher_id: id, ...stored, offers: { total: offers.length, blocked } },
+    inForce,
+    nowMs,
     warnings: [...(await warnOfSuffixes(stored)), ...(await warnOfNothingShown(controls, offers, blocked))],
-    etag: etagOf(rulesOf(id, stored)),
+    etag: etagOf(valuesOf(id, stored)),
   };
 }

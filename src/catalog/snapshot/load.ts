@@ -1,8 +1,15 @@
 import { type Executor, readSlices } from '../../platform/db/pool.ts';
-import type { CampaignRow, CatalogRows, CreativeRow, OfferRow, ProvisionRow } from './rows.ts';
+import { hasEnded, nextEndMs, rulesInForce, wholeControls } from '../controls.ts';
+import type { CampaignRow, CatalogRows, CreativeRow, OfferRow, ProvisionRow, PublisherRow } from './rows.ts';
 
 /** Consistent set of rows, and the database source from which they were read. */
-export type Stored = { rows: CatalogRows; source: string };
+export type Stored = { rows: CatalogRows; source: string; ends: RuleEnds };
+
+/**
+ * Number of block rules that have ended and are therefore not in the rows, and the time when the next rule ends, in
+ * epoch milliseconds.
+ */
+type RuleEnds = { ended: number; nextMs: number };
 
 /** Loaded rows, and the campaigns that may differ from the base rows. Null means that any campaign may differ. */
 export type Loaded = Stored & { changed: ReadonlySet<number> | null };
@@ -202,11 +209,13 @@ export async function findCheckedCampaigns(executor: Executor): Promise<number[]
  * Reads the configuration. It must run in a single repeatable-read transaction.
  * @param earlier rows to reuse for campaigns that have not changed since
  * @param publisherIds publishers whose campaigns are read, or null for all
+ * @param nowMs time for which the block rules are read: rules that have ended are left out
  */
 export async function loadRows(
   executor: Executor,
-  earlier: Stored | null = null,
-  publisherIds: readonly number[] | null = null,
+  earlier: Stored | null,
+  publisherIds: readonly number[] | null,
+  nowMs: number,
 ): Promise<Loaded> {
   const { version, source } = await loadVersion(executor);
   const base = earlier?.source === source ? earlier.rows : null;
@@ -214,9 +223,10 @@ export async function loadRows(
   const changedIds = changed === null ? null : [...changed];
   const ids = publisherIds === null ? changedIds : await findCampaignsOf(executor, publisherIds, changedIds);
   const all = async <Row>(text: string): Promise<Row[]> => (await executor.query(text)).rows as Row[];
+  const { publishers, ends } = inForceAt(await all<PublisherRow>('select * from publishers order by id'), nowMs);
   const rows: CatalogRows = {
     version,
-    publishers: await all('select * from publishers order by id'),
+    publishers,
     keys: await all(
       `select id, name, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at,
         read_only, allowed_addresses, campaigns, placements,
@@ -249,7 +259,22 @@ export async function loadRows(
     ),
     ...(await loadCampaigns(executor, ids)),
   };
-  return { rows: base === null || changed === null ? rows : reuseUnchanged(rows, base, changed), source, changed };
+  const isWhole = base === null || changed === null;
+  return { rows: isWhole ? rows : reuseUnchanged(rows, base, changed), source, ends, changed };
+}
+
+/** Removes the block rules that have ended from the rows of publishers. */
+function inForceAt(rows: readonly PublisherRow[], nowMs: number): { publishers: PublisherRow[]; ends: RuleEnds } {
+  const ends: RuleEnds = { ended: 0, nextMs: Number.POSITIVE_INFINITY };
+  const publishers = rows.map((row) => {
+    const details = row.controls?.rule_details ?? [];
+    if (row.controls == null || details.length === 0) return row;
+    const controls = rulesInForce(wholeControls(row.controls), nowMs);
+    ends.ended += details.filter((detail) => hasEnded(detail, nowMs)).length;
+    ends.nextMs = Math.min(ends.nextMs, nextEndMs(controls));
+    return { ...row, controls };
+  });
+  return { publishers, ends };
 }
 
 /**

@@ -158,15 +158,22 @@ function addForm(context: PublisherContext, path: string, refused: Refused | nul
     </form>`;
 }
 
+/** Returns the stored values of the form for the settings of a pool. */
+export const settingsToForm = (pool: PoolView, timeZone: string): FormValues => ({
+  give_at: pool.give_at,
+  expires_at: dayIn(timeZone, pool.expires_at ?? ''),
+  [expiresWas]: pool.expires_at ?? '',
+  valid_days: pool.valid_days,
+  hold_minutes: pool.hold_minutes,
+  low_share: pool.low_share,
+  low_hours: pool.low_hours,
+  when_empty: pool.has_fallback ? 'fallback' : 'pause',
+  fallback_code: '',
+  terms: pool.terms,
+});
+
 function settingsForm(context: PublisherContext, path: string, pool: PoolView, refused: Refused | null): Html {
-  const expiresAt = pool.expires_at ?? '';
-  const stored = {
-    ...pool,
-    expires_at: dayIn(context.publisher.timeZone, expiresAt),
-    when_empty: pool.has_fallback ? 'fallback' : 'pause',
-    fallback_code: '',
-  };
-  const form = createForm(refused?.typed ?? stored, refused?.errors);
+  const form = createForm(refused?.typed ?? settingsToForm(pool, context.publisher.timeZone), refused?.errors);
   const choices = (['wrap', 'save', 'click'] as const).map((value) => ({
     value,
     text: t('coupons.giveAtChoice', { at: value }),
@@ -178,7 +185,7 @@ function settingsForm(context: PublisherContext, path: string, pool: PoolView, r
   });
   return html`
     <form class="form" method="post" action="${path}/settings" data-keep>
-      ${csrfField(context.viewer)}${hiddenField(expiresWas, expiresAt)}
+      ${csrfField(context.viewer)}${hiddenField(expiresWas, pool.expires_at ?? '')}
       ${form.summary()}
       ${form.choices('give_at', { label: t('coupons.giveAt'), hint: t('coupons.giveAtHint'), choices })}
       ${columns([

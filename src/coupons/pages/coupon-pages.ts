@@ -20,10 +20,20 @@ import { filePreview, readFileForm, warningText } from '../../shell/files.ts';
 import { localToInstant } from '../../shell/format.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import { isFragmentRequest, type PageResult, type Upload } from '../../shell/pages.ts';
+import { withStored } from '../../shell/row-list.ts';
 import { safeOdds } from '../loading/lines.ts';
 import type { CouponService } from '../service.ts';
 import { codePages } from './code-list.ts';
-import { dayIn, expiresWas, fileField, guessableField, oddsNotice, type Refused, sources } from './coupon-card.ts';
+import {
+  dayIn,
+  expiresWas,
+  fileField,
+  guessableField,
+  oddsNotice,
+  type Refused,
+  settingsToForm,
+  sources,
+} from './coupon-card.ts';
 import { cardId, poolsPath } from './paths.ts';
 import { poolListPage } from './pool-list.ts';
 
@@ -111,7 +121,9 @@ export function couponPages(app: App, services: Services): void {
     '/offers/:key/coupons/settings',
     'manager',
     act(async (context, fields) => {
-      await service.change(...callOf(context), settingsIn(fields, context.publisher.timeZone));
+      const { timeZone } = context.publisher;
+      const stored = settingsToForm(await service.pool(...callOf(context)), timeZone);
+      await service.change(...callOf(context), settingsIn(withStored(fields, stored), timeZone));
       return t('coupons.saved');
     }, 'settings'),
   );

@@ -5,7 +5,7 @@ import {
   controlsOf,
   noControls,
   rulesOf,
-  withoutRule,
+  withoutRules,
 } from '../../catalog/controls.ts';
 import type { Offer, Publisher, StoredControls } from '../../catalog/types.ts';
 import { buildIndex } from '../../decision/build-index.ts';
@@ -43,7 +43,7 @@ export async function costOf(
   const present = await decideAll(sample, asItWas);
   const costs: ControlsCost['rules'] = [];
   for (const rule of rules.slice(0, maxRules)) {
-    const without = await decideAll(sample, (then) => withoutRule(then, rule), present);
+    const without = await decideAll(sample, (then) => withoutRules(then, [rule]), present);
     costs.push({ ...rule, effect: differenceOf(sample, present, without, booked) });
   }
   const { decisions, sessions, days } = sample;

@@ -434,6 +434,15 @@ export const de: Messages = {
     mute: 'Stummschalten',
     muteFor: 'Dauer',
     muteNow: 'Meldung stummschalten',
+    muteAll: 'Alle Meldungen stummschalten',
+    muteAllHint:
+      'Zum Beispiel während einer Wartung. Bis dahin wird niemand benachrichtigt. Neue Meldungen stehen weiterhin im ' +
+      'Posteingang.',
+    muteAllNow: 'Jetzt alle stummschalten',
+    allMuted: 'Alle Meldungen sind stummgeschaltet.',
+    allUnmuted: 'Die Meldungen sind nicht mehr stummgeschaltet.',
+    allMutedUntil:
+      'Alle Meldungen sind bis {time} stummgeschaltet (durch {by}). Über neue Meldungen wird niemand benachrichtigt.',
     muteHint:
       'Solange eine Meldung stummgeschaltet ist, wird niemand benachrichtigt. Sie bleibt im Posteingang, und Sie ' +
       'können die Stummschaltung jederzeit aufheben.',
@@ -1272,6 +1281,7 @@ export const de: Messages = {
     moreUrlWarnings: 'Es gibt {count, plural, one {# weitere Warnung} other {# weitere Warnungen}} zu URLs.',
     blocksEveryOffer: 'Die Regeln sperren alle Angebote ({count, number}), es wird also nichts ausgespielt.',
     blocksPlacement: 'Die Regeln sperren alle Angebote dieses Anzeigenplatzes, es wird dort also nichts ausgespielt.',
+    detailsOfNoRule: 'Diese Regel gibt es nicht, oder die Liste enthält sie schon weiter oben.',
     controlPlacements: 'Die Namen von Anzeigenplätzen müssen 1 bis {max, number} Zeichen lang sein.',
     maxRates:
       'Ein Publisher kann höchstens {max, number} Wechselkurse haben. Entfernen Sie Kurse aus der Zeit vor Ihren ' +
@@ -1348,6 +1358,16 @@ export const de: Messages = {
     unknown: 'unbekannt',
   },
   audiences: {
+    trend: '{change} in 7 Tagen',
+    shared: 'In beiden',
+    ofThis: 'Anteil an dieser Zielgruppe',
+    ofOther: 'Anteil an der anderen',
+    overlaps: 'Überschneidung mit anderen Zielgruppen',
+    overlapsLead:
+      'Wie viele Mitglieder von {name} auch in den anderen Zielgruppen sind. Zielgruppen ohne gemeinsame ' +
+      'Mitglieder fehlen in der Liste.',
+    noOverlap: 'Diese Zielgruppe hat keine gemeinsamen Mitglieder mit anderen Zielgruppen.',
+    allOthers: 'Alle Zielgruppen',
     title: 'Zielgruppen',
     singular: 'Zielgruppe',
     lead:
@@ -1686,6 +1706,12 @@ export const de: Messages = {
     whyNotShown: 'Gründe für fehlende Ausspielung',
     noDecision: 'Noch keine Daten. Zahlen erscheinen, sobald es Traffic gibt.',
     budgets: 'Budgets und Limits',
+    limitUse: '{share} von {limit}',
+    atRate: 'Beim aktuellen Tempo',
+    isReached: 'Erreicht',
+    willBeReached: 'Wird erreicht',
+    projectedUse: '{amount} am Ende',
+    newPeriod: 'Neuer Zeitraum:',
     budgetsLead:
       'Verbrauch in den laufenden Zeiträumen. Reserviert: kann von gerade gezeigten Angeboten noch verbraucht werden ' +
       'und wird später wieder frei. Nicht abgerechnet: Ereignisse, die nicht mehr ins Budget passten.',
@@ -1934,6 +1960,41 @@ export const de: Messages = {
       'alle Angebote.',
     blocksAllAt: 'Diese Regeln sperren alle Angebote am Anzeigenplatz {placement}. Dort wird kein Angebot angezeigt.',
     placementLead: 'Diese Regeln gelten nur für {placement}, zusätzlich zu den Regeln für alle Anzeigenplätze.',
+    detailsField: 'Notizen und Enden',
+    noEnd: 'Ohne Ende',
+    ended: 'Beendet',
+    endsIn:
+      '{unit, select, hour {Endet in {count, plural, one {# Stunde} other {# Stunden}}} other {Endet in {count, ' +
+      'plural, one {# Tag} other {# Tagen}}}}',
+    rules: 'Regeln',
+    noRules: 'Es gibt noch keine Regeln.',
+    note: 'Notiz',
+    end: 'Ende',
+    moreRules: 'Und {rest, plural, one {# weitere Regel} other {# weitere Regeln}}. Die Listen unten enthalten alle.',
+    addRule: 'Regel hinzufügen',
+    editRule: 'Regel bearbeiten',
+    editOne: 'Bearbeiten',
+    removeRule: 'Regel entfernen',
+    kind: 'Was möchten Sie sperren?',
+    kindName:
+      '{by, select, brand {Eine Marke} advertiser {Einen Werbetreibenden} category {Eine Kategorie} domain {Eine ' +
+      'Domain von Landingpages} word {Ein Wort oder einen Ausdruck} offer {Ein einzelnes Angebot} other {Einen ' +
+      'Wettbewerber}}',
+    valueOf:
+      '{by, select, brand {Marken} advertiser {Werbetreibende} category {Kategorien} domain {Domains} word ' +
+      '{Wörter oder Ausdrücke} offer {Angebote} other {Wettbewerber}}',
+    noteHint: 'Zum Beispiel, wer die Regel gewünscht hat und warum. Steht auch im Aktivitätsprotokoll.',
+    endsAt: 'Ende (optional)',
+    endsAtHint: 'Ab diesem Zeitpunkt gilt die Regel von selbst nicht mehr. Zeitzone: {timeZone}.',
+    valueMissing: 'Geben Sie mindestens einen Wert ein.',
+    ruleGone: 'Diese Regel gibt es nicht mehr. Möglicherweise wurde sie inzwischen entfernt.',
+    endedInLists:
+      '{count, plural, one {# Regel auf diesen Listen ist} other {# Regeln auf diesen Listen sind}} beendet und ' +
+      '{count, plural, one {gilt} other {gelten}} nicht mehr:',
+    lists: 'Alle Listen',
+    listsLead:
+      'Bearbeiten Sie viele Regeln auf einmal. Notizen und Enden bleiben bei den Einträgen, die Sie nicht ' +
+      'entfernen.',
     title: 'Sperrregeln',
     lead: 'Angebote, die Sie nie zeigen möchten, unabhängig von ihren Kampagnen.',
     saved: 'Sperrregeln gespeichert. Sie gelten innerhalb einer Sekunde.',

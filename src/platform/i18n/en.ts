@@ -399,6 +399,12 @@ export const en = {
     mute: 'Mute',
     muteFor: 'Mute for',
     muteNow: 'Mute alert',
+    muteAll: 'Mute all alerts',
+    muteAllHint: 'For example, during maintenance. Nobody is notified until then. The inbox still shows new alerts.',
+    muteAllNow: 'Mute all alerts now',
+    allMuted: 'All alerts are muted.',
+    allUnmuted: 'Alerts are no longer muted.',
+    allMutedUntil: 'All alerts are muted until {time}, by {by}. Nobody is notified of new alerts.',
     muteHint:
       'While an alert is muted, no one receives messages about it. It stays in the inbox, and you can unmute it.',
     muteNote: 'Reason',
@@ -1143,6 +1149,7 @@ export const en = {
     moreUrlWarnings: 'There {count, plural, one {is # more warning} other {are # more warnings}} about URLs.',
     blocksEveryOffer: 'The rules block all offers ({count, number}), so nothing is shown.',
     blocksPlacement: 'The rules block all offers at this placement, so nothing is shown there.',
+    detailsOfNoRule: 'There is no such rule, or it has an earlier entry in this list.',
     controlPlacements: 'Placement names must be 1 to {max, number} characters long.',
     maxRates: 'A publisher can have at most {max, number} exchange rates. Remove those that precede your reports.',
     otherBase: 'The base currency differs from {base}, which the other rows use.',
@@ -1207,6 +1214,15 @@ export const en = {
     unknown: 'unknown',
   },
   audiences: {
+    trend: '{change} in 7 days',
+    shared: 'Members of both',
+    ofThis: 'Of this audience',
+    ofOther: 'Of the other audience',
+    overlaps: 'Overlap with other audiences',
+    overlapsLead:
+      'How many members of {name} are also in each other audience. Audiences without common members are not listed.',
+    noOverlap: 'This audience has no members in common with other audiences.',
+    allOthers: 'All audiences',
     title: 'Audiences',
     singular: 'Audience',
     lead: 'Groups of users that campaigns include or exclude. Offer responses never reveal who belongs to an audience.',
@@ -1534,6 +1550,12 @@ export const en = {
     whyNotShown: 'Reasons for not being shown',
     noDecision: 'No data yet. Figures will appear when you receive traffic.',
     budgets: 'Budgets and caps',
+    limitUse: '{share} of {limit}',
+    atRate: 'At the current rate',
+    isReached: 'Reached',
+    willBeReached: 'Will be reached',
+    projectedUse: '{amount} at the end',
+    newPeriod: 'New period:',
     budgetsLead:
       'Usage in the current periods. Reserved: set aside for offers that users are viewing now, and released later ' +
       'if unused. Unbilled: events that the budget no longer covered.',
@@ -1772,6 +1794,38 @@ export const en = {
     chooseSome: 'Enter at least one category, advertiser, brand or domain, or choose all offers.',
     blocksAllAt: 'These rules block every offer at {placement}. No offers will be shown there.',
     placementLead: 'These rules apply only to {placement}, in addition to the rules for all placements.',
+    detailsField: 'Notes and ends',
+    noEnd: 'No end',
+    ended: 'Ended',
+    endsIn:
+      '{unit, select, hour {Ends in {count, plural, one {# hour} other {# hours}}} other {Ends in {count, ' +
+      'plural, one {# day} other {# days}}}}',
+    rules: 'Rules',
+    noRules: 'There are no rules yet.',
+    note: 'Note',
+    end: 'End',
+    moreRules: 'And {rest, plural, one {# more rule} other {# more rules}}. The lists below contain all of them.',
+    addRule: 'Add rule',
+    editRule: 'Edit rule',
+    editOne: 'Edit',
+    removeRule: 'Remove rule',
+    kind: 'What do you want to block?',
+    kindName:
+      '{by, select, brand {A brand} advertiser {An advertiser} category {A category} domain {A landing page ' +
+      'domain} word {A word or phrase} offer {A single offer} other {A competitor}}',
+    valueOf:
+      '{by, select, brand {Brands} advertiser {Advertisers} category {Categories} domain {Domains} word {Words ' +
+      'or phrases} offer {Offers} other {Competitors}}',
+    noteHint: 'For example, who asked for the rule and why. Also recorded in the activity log.',
+    endsAt: 'End (optional)',
+    endsAtHint: 'The rule stops applying at this time by itself. Time zone: {timeZone}.',
+    valueMissing: 'Enter at least one value.',
+    ruleGone: 'The rule no longer exists. Someone may have removed it in the meantime.',
+    endedInLists:
+      '{count, plural, one {# rule on these lists has} other {# rules on these lists have}} ended and no longer ' +
+      '{count, plural, one {applies} other {apply}}:',
+    lists: 'All lists',
+    listsLead: 'Edit many rules at once. Notes and ends stay with the entries that you do not remove.',
     title: 'Block rules',
     lead: 'Offers that you never want to show, regardless of their campaigns.',
     saved: 'Block rules saved. They take effect within a second.',

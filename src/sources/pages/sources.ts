@@ -12,7 +12,7 @@ import { moment } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
-import { defaultButton, withRowChange } from '../../shell/row-list.ts';
+import { defaultButton, withRowChange, withStored } from '../../shell/row-list.ts';
 import { type EventResult, listEvents, type SourceEvent, type StoredEffect } from '../events.ts';
 import type { Note } from '../message.ts';
 import { readSource, saveSource, sourceInput } from '../settings.ts';
@@ -32,19 +32,21 @@ export function sourcePages(app: App, services: Services): void {
   pages.post(path, 'admin', (context, fields) => save(services, context, fields));
 }
 
-async function save(services: Services, context: PublisherContext, fields: Fields): Promise<PageResult> {
-  if (fields.checked(rowsField)) return sourcesPage(services, context, { typed: withRowChange(fields.values) });
+async function save(services: Services, context: PublisherContext, submitted: Fields): Promise<PageResult> {
+  if (submitted.checked(rowsField)) return sourcesPage(services, context, { typed: withRowChange(submitted.values) });
   try {
     await services.management.write(context, async (work) => {
-      const { secret: stored } = await readSource(work, services.secretBox);
-      const { settings, secret } = readSettings(fields, stored !== null);
+      const stored = await readSource(work, services.secretBox);
+      const hasSecret = stored.secret !== null;
+      const fields = withStored(submitted, settingsToForm(stored.settings, hasSecret));
+      const { settings, secret } = readSettings(fields, hasSecret);
       const input = { ...settings, ...(secret !== undefined && { secret }) };
       const details = checkValue(sourceInput, input).map((error) => ({ ...error, path: fieldOf(fields, error.path) }));
       if (details.length > 0) throw new AppError('invalid_request', { details });
       return saveSource(work, services.secretBox, settings, secret);
     });
   } catch (err) {
-    return sourcesPage(services, context, { typed: fields.values, errors: fieldErrorsOf(err) });
+    return sourcesPage(services, context, { typed: submitted.values, errors: fieldErrorsOf(err) });
   }
   return { to: context.path(path), done: t('sources.saved') };
 }

@@ -8,7 +8,7 @@ import {
   badge,
   type Cell,
   card,
-  codeBlock,
+  copyable,
   csrfField,
   descriptionList,
   hiddenField,
@@ -166,7 +166,7 @@ async function eventPage(scope: Scope, context: PublisherContext, result: Html):
   const receivers = receiversOf(subscriptions, type);
   const canEdit = hasRole(context.viewer.user.role, 'admin');
   const sample = type.sample({ publisher, publicUrl: deps.config.publicUrl, nowMs: deps.now() }).toString();
-  const add = linkButton(path(`${basePath}/new`), t('webhooks.add'), 'main');
+  const add = linkButton(path(`${basePath}/new?event=${type.name}`), t('webhooks.add'), 'main');
   return {
     title: eventTitle(type.name),
     lead: eventLead(type.name),
@@ -200,7 +200,7 @@ async function eventPage(scope: Scope, context: PublisherContext, result: Html):
             ],
           ])}
           <h3>${t('webhooks.sample')}</h3>
-          ${codeBlock(t('webhooks.sample'), JSON.stringify(JSON.parse(sample), null, 2))}`,
+          ${copyable(JSON.stringify(JSON.parse(sample), null, 2), t('webhooks.sample'))}`,
         { lead: t('eventTypes.versionLead') },
       )}`,
   };

@@ -9,8 +9,10 @@ let t: ManagementApp;
 let me: Caller;
 let ids: Record<string, number>;
 let path: string;
+/** Time by which the clock of the server is ahead, in milliseconds. */
+let aheadMs = 0;
 beforeAll(async () => {
-  t = await createManagementApp();
+  t = await createManagementApp({ now: () => Date.now() + aheadMs });
 });
 afterAll(() => t?.close());
 beforeEach(async () => {
@@ -32,7 +34,8 @@ const noneAllowed = { categories: [], brands: [], advertisers: [], domains: [] }
 const none = { categories: [], brands: [], advertisers: [], domains: [], offers: [], words: [] };
 
 test('rules apply as soon as the call has returned, are returned in full, and end with an empty PUT', async () => {
-  const rest = { allowed: noneAllowed, placements: {}, separate: { categories: false, competitors: [] } };
+  const separate = { categories: false, competitors: [] };
+  const rest = { allowed: noneAllowed, placements: {}, separate, rule_details: [] };
   const empty = { publisher_id: me.publisherId, blocked: none, ...rest };
   expect((await me.call('GET', path)).body.data).toEqual({ ...empty, floors: {}, offers: { total: 1, blocked: 0 } });
   const put = await me.call('PUT', path, {
@@ -342,4 +345,106 @@ test('the rules can be tested with a landing page, an advertiser, a category or 
   expect(tested).toContain('The publisher blocks the domain shop.example.');
   expect((await user.get(`${page}?url=other.example`)).body).toContain('No rule blocks an offer with these values.');
   expect((await user.get(`${page}?url=https%3A%2F%2F`)).body).toContain('Enter a URL such as');
+});
+
+const inMinutes = (minutes: number): string => new Date(Date.now() + aheadMs + minutes * 60_000).toISOString();
+
+test('a rule ends by itself in every process, and stays listed with its note', async () => {
+  const other = await startCatalogStore({
+    pool: t.pool,
+    databaseUrl: t.databaseUrl,
+    logger: createLogger('silent'),
+    buildIndex,
+    now: () => Date.now() + aheadMs,
+  });
+  const blocksElsewhere = () => other.current().publishers.get(me.publisherId)?.controls !== null;
+  try {
+    const ends = inMinutes(5);
+    const rule_details = [{ by: 'brand', value: 'Farm', note: ' Contract ', ends_at: ends }];
+    const put = await me.call('PUT', path, { blocked: { brands: ['Farm'] }, rule_details });
+    const stored = [{ by: 'brand', value: 'Farm', placement: null, note: 'Contract', ends_at: ends }];
+    expect([put.status, put.body.data.rule_details]).toEqual([200, stored]);
+    expect(await shownIds()).toEqual([]);
+    await expect.poll(blocksElsewhere).toBe(true);
+    aheadMs += 5 * 60_000;
+    await expect.poll(() => shownIds()).toEqual([ids.offer]);
+    await expect.poll(blocksElsewhere).toBe(false);
+    const { data } = (await me.call('GET', path)).body;
+    expect(data).toMatchObject({ rule_details: stored, blocked: { brands: ['Farm'] }, offers: { blocked: 0 } });
+    expect((await me.call('POST', `${path}/test`, { advertiser_name: 'Farm' })).body.data.blocked).toBe(false);
+    expect((await me.call('GET', `${path}/cost`)).body.data.rules).toEqual([]);
+    const { body } = await me.call('GET', '/audit?resource=controls');
+    expect(JSON.stringify(body.data)).toContain('"note":"Contract"');
+    const again = { ...stored[0], ends_at: null };
+    await me.call('PUT', path, { blocked: { brands: ['Farm'] }, rule_details: [again] });
+    expect(await shownIds()).toEqual([]);
+  } finally {
+    await other.stop();
+  }
+});
+
+test('details need a rule and a valid time, and are removed with their rule', async () => {
+  const wrong = await me.call('PUT', path, {
+    blocked: { brands: ['Farm'] },
+    rule_details: [
+      { by: 'brand', value: 'Farm', ends_at: 'tomorrow' },
+      { by: 'brand', value: 'Farm', note: 'twice' },
+      { by: 'brand', value: 'Other', note: 'x' },
+      { by: 'brand', value: 'Farm', placement: 'checkout', note: 'x' },
+    ],
+  });
+  expect([wrong.status, details(wrong).map((detail) => detail.path)]).toEqual([
+    400,
+    ['/rule_details/0/ends_at', '/rule_details/1', '/rule_details/2', '/rule_details/3'],
+  ]);
+  const rules = { allowed: { brands: ['Farm'] }, floors: { 'Check Out': 2 }, separate: { categories: true } };
+  const put = await me.call('PUT', path, {
+    ...rules,
+    rule_details: [
+      { by: 'floor', value: 'Check Out', note: 'Costs' },
+      { by: 'allowed_brands', note: '' },
+      { by: 'separation', value: 'categories', note: 'Wish of the shop' },
+    ],
+  });
+  const floor = { by: 'floor', value: 'check-out', placement: null, note: 'Costs', ends_at: null };
+  const separation = { ...floor, by: 'separation', value: '', note: 'Wish of the shop' };
+  expect(put.body.data.rule_details).toEqual([floor, separation]);
+  const user = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls`;
+  const fields = { _optional: 'floors separate.categories', 'allowed.mode': 'all', 'separate.categories': 'on' };
+  expect((await user.post(page, fields)).statusCode).toBe(303);
+  expect((await me.call('GET', path)).body.data).toMatchObject({ floors: {}, rule_details: [separation] });
+});
+
+test('the page adds, edits and removes single rules, and shows when they end', async () => {
+  const user = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls`;
+  const get = async () => (await me.call('GET', path)).body.data as { blocked: object; rule_details: object[] };
+  const added = { _rule: 'new', by: 'brand', 'value.brand': 'Rival, Other <b>', note: 'Contract <1>' };
+  expect((await user.post(page, { ...added, ends_at: inMinutes(3 * 24 * 60).slice(0, 16) })).statusCode).toBe(303);
+  const { body } = await user.get(page);
+  expect(body).toContain('Contract &lt;1&gt;');
+  expect(body).toContain('Ends in 3 days');
+  expect((await get()).rule_details).toHaveLength(2);
+  const edited = JSON.stringify(['brand', 'Rival', null]);
+  const change = { _rule: edited, note: 'Still', ends_at: inMinutes(-60).slice(0, 16) };
+  expect((await user.get(`${page}?rule=${encodeURIComponent(edited)}`)).body).toContain('Edit rule');
+  expect((await user.post(page, change)).statusCode).toBe(303);
+  expect((await user.get(page)).body).toContain('>Ended<');
+  // A page that was opened before the release with ends keeps the stored end.
+  expect((await user.post(page, { _rule: edited, note: 'Newer' })).statusCode).toBe(303);
+  expect((await get()).rule_details).toContainEqual(
+    expect.objectContaining({ value: 'Rival', note: 'Newer', ends_at: expect.any(String) }),
+  );
+  expect((await user.post(page, { _rule: edited, _remove: '1' })).statusCode).toBe(303);
+  expect(await get()).toMatchObject({ blocked: { brands: ['Other <b>'] }, rule_details: [{ value: 'Other <b>' }] });
+  const gone = await user.post(page, { _rule: edited, note: 'x' });
+  expect([gone.statusCode, gone.body]).toEqual([422, expect.stringContaining('The rule no longer exists.')]);
+  const empty = await user.post(page, { _rule: 'new', by: 'word' });
+  expect([empty.statusCode, empty.body]).toEqual([422, expect.stringContaining('Enter at least one value.')]);
+  const all = { _rule: 'new', by: 'advertiser', 'value.advertiser': String(ids.advertiser) };
+  const unconfirmed = await user.post(page, all);
+  expect([unconfirmed.statusCode, unconfirmed.body]).toEqual([422, expect.stringContaining('Save anyway')]);
+  expect((await user.post(page, { ...all, _confirmed: 'on' })).statusCode).toBe(303);
+  expect(await shownIds()).toEqual([]);
 });

@@ -154,7 +154,7 @@ describe('an offer disappears from responses', () => {
 describe('an offer that was removed', () => {
   const removedAt = async (sql: string): Promise<Offer | undefined> => {
     await first.pool.query(`update offers set deleted_at = ${sql} where id = $1`, [best.id]);
-    const { offers } = await loadSnapshot(first.pool, buildIndex);
+    const { offers } = await loadSnapshot(first.pool, buildIndex, { nowMs: Date.now() });
     await first.pool.query('update offers set deleted_at = null where id = $1', [best.id]);
     return offers.get(best.id);
   };

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { loadSnapshot, rowsOf } from '../../../src/catalog/store.ts';
-import type { Offer, Snapshot } from '../../../src/catalog/types.ts';
+import { noLists } from '../../../src/catalog/controls.ts';
+import { buildSnapshot, loadSnapshot, rowsOf, stateOf } from '../../../src/catalog/store.ts';
+import type { Offer, Publisher, Snapshot } from '../../../src/catalog/types.ts';
 import { buildIndex } from '../../../src/decision/build-index.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { clonePool } from '../../support/database.ts';
@@ -19,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.close());
 beforeEach(async () => {
-  base = await loadSnapshot(pool, buildIndex);
+  base = await loadSnapshot(pool, buildIndex, { nowMs: Date.now() });
 });
 
 /** Returns SQL that selects a row of a table by a number. */
@@ -102,8 +103,8 @@ describe('an incremental refresh', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
         for (const change of steps) await apply(change);
-        base = await loadSnapshot(pool, buildIndex, base);
-        const whole = await loadSnapshot(pool, buildIndex);
+        base = await loadSnapshot(pool, buildIndex, { base, nowMs: Date.now() });
+        const whole = await loadSnapshot(pool, buildIndex, { nowMs: Date.now() });
         expect(base).toEqual(whole);
         expect(rowsOf(base)).toEqual(rowsOf(whole));
       }),
@@ -115,11 +116,11 @@ describe('an incremental refresh', () => {
     const [changed, ...others] = [...base.offers.values()].sort((a, b) => a.id - b.id);
     const apart = others.find(({ campaign }) => campaign !== changed?.campaign);
     await pool.query("update offers set title = 'Only this' where id = $1", [changed?.id]);
-    const next = await loadSnapshot(pool, buildIndex, base);
+    const next = await loadSnapshot(pool, buildIndex, { base, nowMs: Date.now() });
     expect(next.offers.get(changed?.id as number)?.copy.title).toBe('Only this');
     expect(next.offers.get(apart?.id as number)).toBe(apart);
     await pool.query('insert into placements (publisher_id, name) select id, $1 from publishers', ['a-new-place']);
-    const last = await loadSnapshot(pool, buildIndex, next);
+    const last = await loadSnapshot(pool, buildIndex, { base: next, nowMs: Date.now() });
     for (const [id, publisher] of last.publishers) {
       expect([...publisher.placements.keys()]).toContain('a-new-place');
       expect(publisher.index).toBe(next.publishers.get(id)?.index);
@@ -129,7 +130,7 @@ describe('an incremental refresh', () => {
   test('drops rows that were removed 31 days ago, even without a new change', async () => {
     const { id } = [...base.offers.values()].at(-1) as { id: number };
     await pool.query('update offers set deleted_at = now() where id = $1', [id]);
-    base = await loadSnapshot(pool, buildIndex, base);
+    base = await loadSnapshot(pool, buildIndex, { base, nowMs: Date.now() });
     expect(base.offers.has(id)).toBe(true);
     // Simulate that a month has passed since the removal, both in the database and in the rows that were already
     // loaded.
@@ -139,7 +140,7 @@ describe('an incremental refresh', () => {
       await executor.query("set local session_replication_role = 'replica'"); // no triggers
       await executor.query('update offers set deleted_at = $2 where id = $1', [id, longAgo]);
     });
-    expect((await loadSnapshot(pool, buildIndex, base)).offers.has(id)).toBe(false);
+    expect((await loadSnapshot(pool, buildIndex, { base, nowMs: Date.now() })).offers.has(id)).toBe(false);
   });
 
   test('reads everything if the list of changes is too old or a table was emptied', async () => {
@@ -153,25 +154,54 @@ describe('an incremental refresh', () => {
       [base.version],
     );
     expect(rows[0].forgotten).toBe(true);
-    base = await loadSnapshot(pool, buildIndex, base);
+    base = await loadSnapshot(pool, buildIndex, { base, nowMs: Date.now() });
     expect(new Set([...base.offers.values()].map(({ copy }) => copy.title))).toEqual(new Set(['Long ago']));
     await pool.query('truncate creatives cascade');
-    base = await loadSnapshot(pool, buildIndex, base);
+    base = await loadSnapshot(pool, buildIndex, { base, nowMs: Date.now() });
     expect([...base.offers.values()].flatMap(({ creatives }) => creatives)).toEqual([]);
   });
 
   test('reads everything if the database has lost the latest changes', async () => {
     const { id, copy } = [...base.offers.values()].at(-1) as Offer;
     await pool.query("update offers set title = 'Lost' where id = $1", [id]);
-    const ahead = await loadSnapshot(pool, buildIndex, base);
+    const ahead = await loadSnapshot(pool, buildIndex, { base, nowMs: Date.now() });
     await transaction(pool, async (executor) => {
       await executor.query("set local session_replication_role = 'replica'"); // no triggers
       await executor.query('update offers set title = $2 where id = $1', [id, copy.title]);
       await executor.query('update catalog_version set version = $1', [base.version]);
       await executor.query('delete from catalog_changes where version > $1', [base.version]);
     });
-    const next = await loadSnapshot(pool, buildIndex, ahead);
+    const next = await loadSnapshot(pool, buildIndex, { base: ahead, nowMs: Date.now() });
     expect(next.offers.get(id)?.copy.title).toBe(copy.title);
-    expect(next).toEqual(await loadSnapshot(pool, buildIndex));
+    expect(next).toEqual(await loadSnapshot(pool, buildIndex, { nowMs: Date.now() }));
+  });
+
+  test('leaves out block rules from their end, as a configuration state of its own', async () => {
+    const endMs = Date.now() + 60_000;
+    const controls = {
+      blocked: { ...noLists.blocked, words: ['e', 'never'] },
+      rule_details: [{ by: 'word', value: 'e', placement: null, note: '', ends_at: new Date(endMs).toISOString() }],
+    };
+    const { rows } = await pool.query('update publishers set controls = $1 where id = 1 returning controls', [
+      JSON.stringify(controls),
+    ]);
+    const loadAt = async (nowMs: number) => {
+      base = await loadSnapshot(pool, buildIndex, { base, nowMs });
+      const publisher = base.publishers.get(1) as Publisher;
+      return { words: publisher.controls?.stored.blocked.words, state: stateOf(base, publisher), publisher };
+    };
+    const before = await loadAt(endMs - 1);
+    const after = await loadAt(endMs);
+    expect([before.words, after.words]).toEqual([['e', 'never'], ['never']]);
+    expect(after.publisher.index).not.toBe(before.publisher.index);
+    expect(after.state.id).not.toBe(before.state.id);
+    expect((await loadSnapshot(pool, buildIndex, { nowMs: endMs + 5_000 })).publishers.get(1)?.controls).toEqual(
+      expect.objectContaining({ stored: after.publisher.controls?.stored }),
+    );
+    // A decision is repeated with the rows of its state, at any later time.
+    const stored = await buildSnapshot({ rows: before.state.rows(), buildIndex });
+    expect(stored.publishers.get(1)?.controls?.stored.blocked.words).toEqual(['e', 'never']);
+    expect(rows[0].controls).toEqual(controls);
+    await pool.query('update publishers set controls = null');
   });
 });

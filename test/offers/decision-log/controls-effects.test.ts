@@ -137,12 +137,12 @@ test('the page checks rules without saving them and calculates the cost of each 
   await fetchOffers(2);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
-  const check = await admin.post(page, { 'blocked.words': 'typed', _check: '1' });
+  const check = await admin.post(page, { 'blocked.advertisers': '', 'blocked.words': 'typed', _check: '1' });
   expect([check.statusCode, check.body]).toEqual([200, expect.stringContaining('100% would have shown other offers')]);
   expect(check.body).toContain('typed');
   expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ words: [] });
   expect((await admin.get(page)).body).toContain('?cost=1');
-  expect((await admin.get(`${page}?cost=1`)).body).toMatch(/Advertiser \d+<\/td><td[^>]*>100%/);
+  expect((await admin.get(`${page}?cost=1`)).body).toMatch(/Advertiser Farm<\/td><td[^>]*><\/td><td[^>]*>100%/);
 });
 
 test('another publisher, or a key without the permission, cannot see the effects', async () => {

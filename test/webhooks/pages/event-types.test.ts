@@ -55,6 +55,15 @@ test('the page of an event shows its version, JSON Schema, sample, endpoints, an
   expect((await admin.get(own('/no.such.event'))).statusCode).toBe(404);
 });
 
+test('adding an endpoint from the page of an event selects the event', async () => {
+  const { body } = await admin.get(own('/conversion'));
+  const [, add = ''] = /href="([^"]*\/webhooks\/new\?event=conversion)"/.exec(body) ?? [];
+  const selected = (page: string) =>
+    [...page.matchAll(/name="events" value="([^"]+)" checked/g)].map(([, name]) => name);
+  expect(selected((await admin.get(add)).body)).toEqual(['conversion']);
+  expect(selected((await admin.get(add.replace('conversion', 'no.such'))).body)).toEqual([]);
+});
+
 test('an admin sends a test of the event to an endpoint that receives it, at most ten in a row', async () => {
   const shop = await hook();
   const endpoint = String(await me.endpoint(shop.url, {}, 'conversion'));

@@ -36,7 +36,7 @@ import { duplicateCampaign } from '../../resources/duplicate.ts';
 import { duplicateButton, registerDuplicate } from '../duplicate.ts';
 import { type PageServices, reachPath } from '../services.ts';
 import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
-import { deliveryCell, deliveryFilter, exhaustedNotice } from './delivery.ts';
+import { deliveryFilter, deliveryListCell, exhaustedNotice } from './delivery.ts';
 import { campaignFigures, goalToForm } from './goals.ts';
 import { registerLandingCheck } from './landing-field.ts';
 import { forecastValuesOf, newCampaign, newForecastPath } from './new-campaign.ts';
@@ -299,7 +299,7 @@ async function campaignsCard(
           extended.map((row) => [
             strongLink(path(`/campaigns/${row.id}`), String(row.name)),
             html`<span translate="no">${payoutText(row)}</span>`,
-            deliveryCell(row),
+            deliveryListCell(row),
           ]),
         );
   const add = linkButton(path(`/campaigns/new?advertiser_id=${advertiserId}`), t('campaigns.addCampaign'));

@@ -3,7 +3,7 @@ import type { View } from '../../../management/resource.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { badge, notice } from '../../../shell/components.ts';
-import { count, moneyFormat } from '../../../shell/format.ts';
+import { count, moneyFormat, percent } from '../../../shell/format.ts';
 import { type Choice, filterSelect } from '../../../shell/forms.ts';
 
 /** Badge colours, by delivery state. */
@@ -53,6 +53,14 @@ export function deliveryCell(row: View): Html {
   return html`${badge(stateText(state), tones[state])}${reason !== null && html`<br><small>${reason}</small>`}`;
 }
 
+/** Renders the delivery state for a list, with how much of the campaign's main limit is used. */
+export function deliveryListCell(row: View): Html {
+  const main = (row as DeliveredView).delivery_state === 'exhausted' ? null : mainLimit(row);
+  if (main === null) return deliveryCell(row);
+  const use = t('campaigns.limitUse', { share: percent(main.share), limit: main.limit });
+  return html`${deliveryCell(row)}<br><small class="hint">${use}</small>`;
+}
+
 /** Renders a notice for the campaign page if a budget or total cap has no room for the next event. */
 export function exhaustedNotice(row: View): Html {
   const { delivery_state: state } = row as DeliveredView;
@@ -65,6 +73,17 @@ export function exhaustedNotice(row: View): Html {
  * the campaign has neither.
  */
 export function budgetTile(row: View): Html | null {
+  const main = mainLimit(row);
+  return main === null
+    ? null
+    : html`
+    <strong>${main.spent}</strong>
+    <meter min="0" max="1" value="${main.share}" aria-label="${t('campaigns.spent')}"></meter>
+    <small>${t('campaigns.ofLimit', { limit: main.limit })}</small>`;
+}
+
+/** Returns how much of the campaign's budget or, without a budget, of its most used total cap is used, or null. */
+function mainLimit(row: View): { share: number; spent: string; limit: string } | null {
   const { usage = [], payout_currency: currency } = row as DeliveredView;
   const shareOf = ({ limit, spent }: Usage): number => (limit > 0 ? Math.min(1, spent / limit) : 1);
   const [first] = usage.toSorted(
@@ -74,11 +93,8 @@ export function budgetTile(row: View): Html | null {
   const { metric, per, limit, spent } = first;
   const amount = metric === 'budget' ? moneyFormat(String(currency)) : count;
   const { kind, name: event } = splitKind(metric);
-  const limitText = t('campaigns.limitOf', { limit: amount(limit), metric: kind, event, per });
-  return html`
-    <strong>${amount(spent)}</strong>
-    <meter min="0" max="1" value="${shareOf(first)}" aria-label="${t('campaigns.spent')}"></meter>
-    <small>${t('campaigns.ofLimit', { limit: limitText })}</small>`;
+  const text = t('campaigns.limitOf', { limit: amount(limit), metric: kind, event, per });
+  return { share: shareOf(first), spent: amount(spent), limit: text };
 }
 
 /** Describes the first budget or total cap that has no room for the next event. Returns null if none exists. */

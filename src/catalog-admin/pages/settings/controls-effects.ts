@@ -1,11 +1,14 @@
-import { type ControlsEffect, type ControlsRule, rulesOf } from '../../../catalog/controls.ts';
+import { type ControlsEffect, ruleKey, rulesOf } from '../../../catalog/controls.ts';
 import type { PageExtensions, PublisherContext } from '../../../catalog/pages.ts';
+import type { ControlsRule } from '../../../catalog/rules.ts';
 import type { StoredControls } from '../../../catalog/types.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { fromMicros } from '../../../platform/money.ts';
 import { type Cell, card, linkButton, notice, table } from '../../../shell/components.ts';
 import { count, moneyFormat, percent } from '../../../shell/format.ts';
+import type { Picker } from '../campaigns/options.ts';
+import { detailsByRule, endText, ruleText } from './controls-rules.ts';
 
 /** Query parameter that requests the cost of each block rule. */
 const costAsked = 'cost';
@@ -38,11 +41,6 @@ const sampleText = ({ days, sessions, sampled }: { days: number; sessions: numbe
 const amountText = (revenue: ControlsEffect['revenue']): string =>
   revenue.map(({ currency, micros }) => moneyFormat(currency)(fromMicros(micros))).join(' + ') || '–';
 
-const ruleText = (by: ControlsRule['by'], value: string, placement: string | null): Html => {
-  const name = tHtml('controls.ruleName', { by, value });
-  return placement === null ? name : html`${name}<br><small>${t('controls.atPlacement', { placement })}</small>`;
-};
-
 /**
  * Renders a card with the cost of each rule. The cost is computed only on request, because all sampled decisions must
  * be repeated for each rule.
@@ -50,7 +48,7 @@ const ruleText = (by: ControlsRule['by'], value: string, placement: string | nul
 export async function costCard(
   { extensions }: { extensions: PageExtensions },
   context: PublisherContext,
-  stored: StoredControls,
+  { stored, nowMs, picker }: { stored: StoredControls; nowMs: number; picker: Picker },
 ): Promise<Html> {
   if (rulesOf(stored).length === 0 || extensions.controlsEffects === undefined) return nothing;
   const { query } = context.request as { query: Readonly<Record<string, unknown>> };
@@ -60,11 +58,17 @@ export async function costCard(
   }
   const { rules, rest, ...sample } = await extensions.controlsEffects.cost(context.publisher);
   const columns = [
-    { text: t('controls.rule') },
+    ...[t('controls.rule'), t('controls.note')].map((text) => ({ text })),
     ...[t('controls.changed'), t('controls.emptied'), t('controls.costs')].map((text) => ({ text, numeric: true })),
   ];
-  const rows = rules.map(({ by, value, placement, effect: { changed, emptied, revenue, isEnough } }): Cell[] => [
-    ruleText(by, value, placement),
+  const details = detailsByRule(stored);
+  const noteOf = (rule: ControlsRule): Html => {
+    const detail = details.get(ruleKey(rule));
+    return html`${detail?.note}${detail?.ends_at && html`<br>${endText(context, detail, nowMs)}`}`;
+  };
+  const rows = rules.map(({ effect: { changed, emptied, revenue, isEnough }, ...rule }): Cell[] => [
+    ruleText(rule, picker),
+    noteOf(rule),
     ...[percent(changed), percent(emptied)],
     isEnough ? amountText(revenue) : t('controls.tooLittle'),
   ]);

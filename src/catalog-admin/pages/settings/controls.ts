@@ -1,4 +1,4 @@
-import { listsAt } from '../../../catalog/controls.ts';
+import { listsAt, rulesOf, withoutUnusedDetails } from '../../../catalog/controls.ts';
 import { normaliseName } from '../../../catalog/names.ts';
 import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import type { OfferLists, StoredControls } from '../../../catalog/types.ts';
@@ -10,7 +10,7 @@ import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { Problem } from '../../../platform/problem.ts';
-import { hiddenField, notice, readOnlyFields, saveForm, tabs } from '../../../shell/components.ts';
+import { card, collapsedCard, hiddenField, notice, readOnlyFields, saveForm, tabs } from '../../../shell/components.ts';
 import {
   type FieldErrors,
   type Fields,
@@ -23,12 +23,25 @@ import {
 import { columns, createForm, type FormBuilder, fieldGroup, joinList, splitList } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
-import { defaultButton, rowList, withRowChange } from '../../../shell/row-list.ts';
+import { defaultButton, rowList, withRowChange, withStored } from '../../../shell/row-list.ts';
 import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
 import type { PageServices } from '../services.ts';
 import { blockedCard, testCard } from './blocked-offers.ts';
 import { costCard, effectNotice } from './controls-effects.ts';
+import {
+  editedField,
+  endedHint,
+  idOf,
+  newRule,
+  readRule,
+  ruleAnchor,
+  ruleErrors,
+  ruleField,
+  ruleForm,
+  rulesTable,
+  ruleToForm,
+} from './controls-rules.ts';
 
 const path = '/settings/controls';
 const writes = 'admin';
@@ -55,6 +68,8 @@ type CurrentControls = Awaited<ReturnType<typeof stored>>;
 type Shape = {
   /** Placement whose rules are edited, or empty for the rules that apply to all placements. */
   placement: string;
+  /** Whether `typed`, `errors` and `warned` belong to the form for a single rule. */
+  isRule?: boolean;
   typed?: FormValues;
   errors?: FieldErrors;
   /** Warnings about the entered rules. */
@@ -81,24 +96,35 @@ const stored = (services: PageServices, context: PublisherContext) =>
 
 async function save(services: PageServices, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const placement = fields.text(placementField);
+  const isRule = fields.checked(ruleField);
   if (fields.checked(rowsField)) {
     const typed = withRowChange(fields.values);
     return controlsPage(services, context, await stored(services, context), { placement, typed });
   }
+  const read = (view: ControlsView): Values => {
+    const rules = storedOf(view);
+    if (!isRule) {
+      // Forms of earlier releases lack the choice, which follows from the lists.
+      const storedValues = { ...controlsToForm(view, placement), [allowedField]: '' };
+      return readControls(withStored(fields, storedValues), rules, placement);
+    }
+    const whole = withStored(fields, ruleToForm(context, rules, fields.text(ruleField)));
+    return readRule(context, whole, rules, placement);
+  };
   const set = (dryRun: boolean) =>
     services.management.write(context, async (work) => {
       const key = String(context.publisher.id);
       const mode = { ifMatch: fields.text(versionField) || null, dryRun };
       const { view } = await getControls(work, key, finder(services));
-      return setControls(work, key, readControls(fields, storedOf(view), placement), mode, finder(services));
+      return setControls(work, key, read(view), mode, finder(services));
     });
-  const shape = { placement, typed: fields.values };
+  const shape = { placement, isRule, typed: fields.values };
   try {
     const checked = await set(true);
     const current = await stored(services, context);
     const warned = warningTexts(checked);
     if (fields.checked(checkField)) {
-      const effect = await effectNotice(services, context, storedOf(checked.view));
+      const effect = await effectNotice(services, context, checked.inForce);
       return controlsPage(services, context, current, { ...shape, warned, effect });
     }
     const currentWarnings = new Set(warningTexts(current));
@@ -110,7 +136,9 @@ async function save(services: PageServices, context: PublisherContext, fields: F
     const errors: FieldErrors =
       err instanceof PreconditionFailed
         ? [{ path: '/', message: t('settings.conflict') }]
-        : fieldErrorsOf(err).map((error) => inRow(error, fields));
+        : isRule
+          ? ruleErrors(fieldErrorsOf(err), fields)
+          : fieldErrorsOf(err).map((error) => inRow(error, fields));
     return controlsPage(services, context, await stored(services, context), { ...shape, errors });
   }
 }
@@ -119,21 +147,39 @@ async function controlsPage(
   services: PageServices,
   context: PublisherContext,
   current: CurrentControls,
-  { placement, typed, errors = [], warned = warningTexts(current), mustConfirm = false, effect = nothing }: Shape,
+  { placement, isRule = false, typed, errors = [], warned = warningTexts(current), ...shape }: Shape,
 ): Promise<Page> {
-  const { view, etag } = current;
+  const { mustConfirm = false, effect = nothing } = shape;
+  const { view, inForce, nowMs, etag } = current;
   const to = context.path(path);
-  const form = createForm(typed ?? controlsToForm(view, placement), errors, to);
-  const fields = controlsFields(form, createPicker(context), placement);
+  const picker = createPicker(context);
+  const form = createForm((isRule ? undefined : typed) ?? controlsToForm(view, placement), isRule ? [] : errors, to);
+  const edited = queryText(context, editedField) || newRule;
+  const oneRule = createForm(
+    (isRule ? typed : undefined) ?? ruleToForm(context, storedOf(view), edited),
+    isRule ? errors : [],
+    to,
+  );
+  const fields = controlsFields(form, picker, placement);
   const { total, blocked } = view.offers;
   const notices = warned.map((text) => notice('warn', html`<p>${text}</p>`));
-  const isForAll = placement === '';
-  const confirm = html`${notices}${form.checkbox(confirmedField, { label: t('controls.confirm') })}`;
+  const hidden = html`${hiddenField(versionField, etag)}${hiddenField(placementField, placement)}`;
+  const confirmIn = ({ checkbox }: FormBuilder): Html =>
+    mustConfirm ? html`${notices}${checkbox(confirmedField, { label: t('controls.confirm') })}` : nothing;
+  const listed = { stored: storedOf(view), placement, nowMs, picker };
   const body = html`
-    ${defaultButton()}${hiddenField(versionField, etag)}${hiddenField(placementField, placement)}
-    ${form.summary()}${effect}${fields}${mustConfirm ? confirm : nothing}`;
+    ${defaultButton()}${hidden}${form.summary()}${effect}${endedHint(listed)}${fields}${!isRule && confirmIn(form)}`;
   const isEditor = hasRole(context.viewer.user.role, writes);
-  const lead = isForAll ? t('controls.blockedNow', { blocked, total }) : t('controls.placementLead', { placement });
+  const lead =
+    placement === '' ? t('controls.blockedNow', { blocked, total }) : t('controls.placementLead', { placement });
+  const edit = (key: string): string => context.path(`${pathOf(placement, key)}${ruleAnchor}`);
+  const cancel = context.path(pathOf(placement));
+  const hasRules = rulesOf(listed.stored).length > 0;
+  const isOpen = isRule && (mustConfirm || errors.length > 0);
+  const parts = { hidden, confirm: isRule ? confirmIn(oneRule) : nothing, isOpen, cancel };
+  const rules = html`
+    ${rulesTable(context, { ...listed, edit: isEditor ? edit : null })}
+    ${isEditor && ruleForm(context, oneRule, { ...listed, ...parts })}`;
   return {
     title: t('controls.title'),
     lead: t('controls.lead'),
@@ -143,20 +189,28 @@ async function controlsPage(
     body: html`
       ${!mustConfirm && notices}
       ${placementTabs(context, view, placement)}
-      <section class="card">
-        <p>${lead}</p>
-        ${isEditor ? saveForm(context, to, body, { extra: checkButton(), rows: true }) : readOnlyFields(fields)}
-      </section>
-      ${testCard(context, storedOf(view))}
+      ${card(t('controls.rules'), rules, { lead })}
+      ${collapsedCard(
+        t('controls.lists'),
+        isEditor ? saveForm(context, to, body, { extra: checkButton(), rows: true }) : readOnlyFields(fields),
+        { lead: t('controls.listsLead'), isOpen: (!isRule && typed !== undefined) || !hasRules },
+      )}
+      ${testCard(context, inForce)}
       ${await blockedCard(context)}
-      ${await costCard(services, context, view)}`,
+      ${await costCard(services, context, { stored: storedOf(view), nowMs, picker })}`,
   };
 }
 
 const checkButton = (): Html =>
   html`<button class="button" name="${checkField}" value="1">${t('controls.check')}</button>`;
 
-const pathOf = (placement: string): string => `${path}?${new URLSearchParams({ [placementField]: placement })}`;
+const pathOf = (placement: string, rule = ''): string => {
+  const query = {
+    ...(placement !== '' && { [placementField]: placement }),
+    ...(rule !== '' && { [editedField]: rule }),
+  };
+  return `${path}?${new URLSearchParams(query)}`;
+};
 
 /** Returns the distinct warning messages about the rules. */
 const warningTexts = ({ view, warnings }: { view: ControlsView; warnings: Warning[] }): string[] => [
@@ -304,9 +358,6 @@ function controlsToForm({ separate, floors, ...lists }: ControlsView, placement:
   };
 }
 
-/** Parses an ID. Invalid text is left for validation to reject. */
-const idOf = (text: string): string | number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : text);
-
 const invalid = (path: string, key: 'chooseSome' | 'floorTwice' | 'floorWhere'): AppError =>
   new AppError('invalid_request', { details: [{ path, message: new Problem(`controls.${key}`) }] });
 
@@ -332,8 +383,12 @@ function readLists(fields: Fields): Values {
  * all placements.
  */
 function readControls(fields: Fields, stored: StoredControls, placement: string): Values {
-  if (placement !== '') return { ...stored, placements: { ...stored.placements, [placement]: readLists(fields) } };
-  return { ...readLists(fields), placements: stored.placements, ...readCommon(fields) };
+  const lists = readLists(fields);
+  const entered =
+    placement === ''
+      ? { ...stored, ...lists, ...readCommon(fields) }
+      : { ...stored, placements: { ...stored.placements, [placement]: lists } };
+  return withoutUnusedDetails(entered as StoredControls);
 }
 
 const readCommon = (fields: Fields): Values => ({

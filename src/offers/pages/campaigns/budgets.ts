@@ -15,7 +15,11 @@ import { outcomeText } from '../../outcome-text.ts';
  * Renders the card for a campaign's budgets and total caps. It compares spent, reserved and unbilled amounts with the
  * pacing plan.
  */
-export function budgetsCard(standings: readonly Standing[], currency: string | null): Html {
+export function budgetsCard(
+  { publisher }: PublisherContext,
+  standings: readonly Standing[],
+  currency: string | null,
+): Html {
   if (standings.length === 0) return nothing;
   const money = moneyFormat(currency);
   const columns = [
@@ -24,8 +28,10 @@ export function budgetsCard(standings: readonly Standing[], currency: string | n
     { text: t('campaigns.reserved'), numeric: true },
     { text: t('metrics.unbilled'), numeric: true },
     { text: t('campaigns.plan'), numeric: true },
+    { text: t('campaigns.atRate') },
   ];
-  const rows = standings.map(({ publisherId, metric, per, limit, spent, reserved, unbilled, planned }) => {
+  const rows = standings.map((standing) => {
+    const { publisherId, metric, per, limit, spent, reserved, unbilled, planned } = standing;
     const amount = metric === 'budget' ? money : count;
     const eventKind = splitKind(metric);
     const name = t('campaigns.limitOf', { limit: amount(limit), metric: eventKind.kind, event: eventKind.name, per });
@@ -37,11 +43,30 @@ export function budgetsCard(standings: readonly Standing[], currency: string | n
       isHeld(metric) ? amount(reserved) : '–',
       metric === 'budget' ? money(unbilled) : '–',
       planText(spent + reserved, planned, limit, amount),
+      courseText(publisher, standing, amount),
     ];
   });
   return collapsedCard(t('campaigns.budgets'), table(t('campaigns.budgets'), columns, rows), {
     lead: t('campaigns.budgetsLead'),
+    isOpen: standings.some(({ exhausted, reachedMs }) => exhausted || reachedMs !== null),
   });
+}
+
+/** Renders when a limit will be reached, or the expected use at the end of its period. */
+function courseText(
+  publisher: PublisherContext['publisher'],
+  { exhausted, reachedMs, projected, endMs }: Standing,
+  amount: (value: number) => string,
+): Html | string {
+  if (exhausted) {
+    const next = endMs === null ? nothing : html`${t('campaigns.newPeriod')} ${moment(publisher, new Date(endMs))}`;
+    return html`${badge(t('campaigns.isReached'), 'bad')}<br><small>${next}</small>`;
+  }
+  if (reachedMs !== null) {
+    const time = moment(publisher, new Date(reachedMs));
+    return html`${badge(t('campaigns.willBeReached'), 'warn')}<br><small>${time}</small>`;
+  }
+  return projected === null ? '–' : t('campaigns.projectedUse', { amount: amount(projected) });
 }
 
 /** Tolerated deviation from a pacing plan, as a fraction of the limit. */

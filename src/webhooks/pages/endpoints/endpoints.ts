@@ -8,7 +8,7 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { Problem } from '../../../platform/problem.ts';
 import { notice } from '../../../shell/components.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf, pathText, reasonOf } from '../../../shell/context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, pathText, queryText, reasonOf } from '../../../shell/context.ts';
 import { focusField } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
@@ -74,7 +74,7 @@ export function webhookPages(app: App, services: PageServices): void {
   pages.get(`${basePath}/all`, 'analyst', async (context) =>
     endpointListPage(context, events, await scope.failFast(() => listEndpoints(pool, context.publisher.id, null))),
   );
-  pages.get(endpointPath, 'analyst', (context) => show(scope, context));
+  pages.get(endpointPath, 'analyst', (context) => show(scope, context, preselected(scope, context)));
   pages.post(endpointPath, 'admin', (context, fields) => save(scope, context, fields));
   pages.post(`${endpointPath}/test`, 'admin', (context, fields) => test(scope, context, fields));
   pages.post(`${endpointPath}/transformation/preview`, 'admin', (context, fields) => preview(scope, context, fields));
@@ -168,6 +168,13 @@ function change<T>(scope: Scope, context: PublisherContext, change: EndpointWork
   return inTransaction(scope, context, (work) =>
     changeEndpoint(work, ref, scope.deps.secretBox, (key) => change(work.executor, key)),
   );
+}
+
+/** Returns the form for a new endpoint that receives the event in the query, if the page has one. */
+function preselected(scope: Scope, context: PublisherContext): EndpointPageState {
+  const event = queryText(context, 'event');
+  const isNew = refOf(scope, context) === null && scope.deps.events.has(event);
+  return isNew ? { typed: { ...endpointToForm(null), events: [event] } } : {};
 }
 
 async function show(scope: Scope, context: PublisherContext, state: EndpointPageState = {}): Promise<Page> {
