@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/module.ts';
-import type { PageExtensions, PublisherContext } from '../catalog/pages.ts';
+import type { PageExtensions } from '../catalog/pages.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Resource } from '../management/resource.ts';
@@ -14,7 +14,7 @@ import { catalogueCommands } from './commands.ts';
 import { imageRoutes } from './images/routes.ts';
 import { createImageStore, saveOriginal } from './images.ts';
 import { advertiserPages, campaignPages } from './pages/campaigns/campaigns.ts';
-import { createPicker, type Picker } from './pages/campaigns/options.ts';
+import { createPicker } from './pages/campaigns/options.ts';
 import { provisionPages } from './pages/campaigns/provisions.ts';
 import { offerPages } from './pages/offers/offers.ts';
 import type { PageServices } from './pages/services.ts';

@@ -483,10 +483,7 @@ export type ControlsRule = {
   by:
     | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor' | 'separation' | 'floor')
     | ('allowed_categories' | 'allowed_brands' | 'allowed_advertisers' | 'allowed_domains');
-  /**
-   * List entry that makes up the rule. A list in `allowed_` is a single rule with all its entries. For a floor, the
-   * value is the placement; for the separation of categories, it is `categories`.
-   */
+  /** List entry, placement of a floor, or `categories`. A list in `allowed_` is a single rule with all its entries. */
   value: string;
   /** Placement to which the rule applies, or null for all placements. */
   placement: string | null;

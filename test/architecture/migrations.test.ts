@@ -20,8 +20,8 @@ async function addNew(files: ReadonlyMap<string, string>): Promise<void> {
     .map((name) => [name, lock[name] ?? [files.get(name) as string]] as const);
   const lines = entries.map(([name, list]) => {
     const items = list.map((checksum) => JSON.stringify(checksum));
-    const text = items.length === 1 ? `[${items[0]}]` : `[\n    ${items.join(',\n    ')}\n  ]`;
-    return `  ${JSON.stringify(name)}: ${text}`;
+    const line = `  ${JSON.stringify(name)}: [${items.join(', ')}]`;
+    return line.length < 120 ? line : `  ${JSON.stringify(name)}: [\n    ${items.join(',\n    ')}\n  ]`;
   });
   await writeFile(lockFile, `{\n${lines.join(',\n')}\n}\n`);
 }
