@@ -219,6 +219,7 @@ test('a user limits a key on the keys page and sees the limits there', async () 
   expect((await admin.post(page, { ...typed, campaigns: 'Boxes' })).statusCode).toBe(422);
   const created = await admin.post(page, { ...typed, campaigns: `${mine.campaign}`, placements: 'checkout, receipt' });
   expect(created.statusCode).toBe(200);
-  expect(created.body).toContain(`campaign ${mine.campaign}`);
-  expect(created.body).toContain('placements checkout, receipt');
+  const { rows } = await t.pool.query('select name from campaigns where id = $1', [mine.campaign]);
+  expect(created.body).toContain(`Campaign: ${rows[0]?.name}`);
+  expect(created.body).toContain('Placements: checkout, receipt');
 });

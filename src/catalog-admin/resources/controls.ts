@@ -137,7 +137,7 @@ const ruleFields = {
 const detailView = Type.Object(ruleFields, { title: 'ControlsRuleDetail', additionalProperties: false });
 const { by: kindField, ...optionalFields } = ruleFields;
 const detailInput = Type.Composite([Type.Object({ by: kindField }), Type.Partial(Type.Object(optionalFields))], {
-  title: 'ControlsRuleDetailInput',
+  title: 'ControlsRuleDetail',
   additionalProperties: false,
 });
 const details = <Item extends TSchema>(item: Item) =>

@@ -36,9 +36,8 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
 }
 
 /**
- * Returns the currency of all amounts of a publisher in a time range, or null if there are several. Rollups contain the
- * sum of all currencies. With a single currency, amounts by currency therefore do not have to be read. Without amounts,
- * returns the code for no currency.
+ * Returns the currency of all amounts of a publisher in a time range, or null if there is not exactly one. Rollups
+ * contain the sum of all currencies. With a single currency, amounts by currency therefore do not have to be read.
  */
 export async function onlyCurrencyIn(
   executor: Executor,
@@ -53,7 +52,7 @@ where publisher_id = $1 and grain = 0 and bucket >= $2::timestamptz - interval '
   and bucket < $3::timestamptz + interval '1 day' limit 2`,
     values: [publisherId, start, end],
   });
-  return rows.length > 1 ? null : (rows[0]?.currency ?? 'XXX');
+  return rows.length === 1 ? (rows[0]?.currency ?? null) : null;
 }
 
 /** Sets the currency of the amounts in new rows. Changes the rows, because there can be tens of thousands. */

@@ -118,7 +118,7 @@ describe('a row says why it counts or not', () => {
     expect(excluded).toMatch(/not counted no impression before it/);
     expect(await linesOf(own('/rows?range=today&metrics=clicks'))).toHaveLength(2);
     expect(await linesOf(own('/rows?range=today&metrics=clicks&status=all'))).toHaveLength(4);
-    expect(excluded).toContain('Repetitions get the same response and are not stored again.');
+    expect(excluded).toContain('Repeated events get the same response and are not stored again.');
   });
 
   test('development sessions are not counted, and empty sessions are', async () => {
