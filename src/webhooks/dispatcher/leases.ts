@@ -74,11 +74,13 @@ export async function renewLeases(executor: Executor, workerId: number, leases: 
 
 const reconnectMs = 250;
 const sweepMs = 500;
-/**
- * Time after connecting until a worker may take over leases, in milliseconds. It is longer than other workers need to
- * reconnect.
- */
+/** Time after the first connection until a worker may take over expired leases, in milliseconds. */
 const takeOverAfterMs = 1500;
+/**
+ * The same time after a reconnection, which also applies to leases of dead workers. It is longer than other workers
+ * need to reconnect, even if their first attempt hangs until its timeout because its server has just failed.
+ */
+const takeOverAfterLossMs = 6000;
 /** Time after which an unresponsive connection counts as broken, in milliseconds. */
 const probeTimeoutMs = 3000;
 
@@ -90,7 +92,7 @@ export type Liveness = {
   workerId: () => number | null;
   /**
    * Whether expired leases of other workers may be taken over. This is not allowed right after connecting: PostgreSQL
-   * may have restarted, and the other workers need a moment to renew their leases.
+   * may have restarted or failed over, and the other workers need a moment to renew their leases.
    */
   mayTakeOver: () => boolean;
   /** Gives up this worker's share of the endpoints, but keeps its leases. */
@@ -116,6 +118,8 @@ type State = LivenessOptions & {
   /** Worker ID used on the previous connection. The leases under this ID are adopted under the next ID. */
   lastId: number | null;
   connectedMs: number;
+  /** Whether the current connection replaces one that was lost. */
+  isReconnected: boolean;
   /** IDs of workers that were found without a lock in the last sweep. */
   suspects: ReadonlySet<number>;
   timer: NodeJS.Timeout | undefined;
@@ -136,6 +140,7 @@ export async function startLiveness(options: LivenessOptions): Promise<Liveness>
     workerId: null,
     lastId: null,
     connectedMs: 0,
+    isReconnected: false,
     suspects: new Set(),
     timer: undefined,
     isStopped: false,
@@ -143,7 +148,7 @@ export async function startLiveness(options: LivenessOptions): Promise<Liveness>
   await connect(state);
   return {
     workerId: () => state.workerId,
-    mayTakeOver: () => performance.now() - state.connectedMs >= takeOverAfterMs,
+    mayTakeOver: () => connectedForMs(state) >= (state.isReconnected ? takeOverAfterLossMs : takeOverAfterMs),
     retire: async () => {
       const { client, workerId } = state;
       await client?.query('update dispatcher_workers set stopping = true where id = $1', [workerId]).catch(() => {});
@@ -159,6 +164,8 @@ export async function startLiveness(options: LivenessOptions): Promise<Liveness>
     },
   };
 }
+
+const connectedForMs = ({ connectedMs }: State): number => performance.now() - connectedMs;
 
 async function connect(state: State): Promise<void> {
   const client = new Connection({
@@ -177,6 +184,7 @@ async function connect(state: State): Promise<void> {
     await register(client, workerId, state.lastId);
     if (state.client !== client) return;
     state.logger.info({ workerId, previousId: state.lastId }, 'dispatcher connected');
+    state.isReconnected = state.lastId !== null;
     state.lastId = state.workerId = workerId;
     state.connectedMs = performance.now();
     state.timer = setTimeout(sweep, sweepMs, state);
@@ -204,7 +212,8 @@ async function sweep(state: State): Promise<void> {
   if (client === null) return;
   try {
     const missing = await findDeadWorkers(client);
-    const dead = missing.filter((id) => state.suspects.has(id));
+    const isEarly = state.isReconnected && connectedForMs(state) < takeOverAfterLossMs;
+    const dead = isEarly ? [] : missing.filter((id) => state.suspects.has(id));
     state.suspects = new Set(missing);
     if (dead.length > 0) {
       const freed = await freeLeases(client, dead);

@@ -6,6 +6,7 @@ import { claim } from '../../../../src/webhooks/dispatcher/claim/claim.ts';
 import { workerLockClass } from '../../../../src/webhooks/dispatcher/leases.ts';
 import { type Settlement, settle } from '../../../../src/webhooks/dispatcher/settle/settle.ts';
 import { redeliverOne } from '../../../../src/webhooks/redelivery/requeue.ts';
+import { timeLimit } from '../../../support/time-limit.ts';
 import { createWebhooksApp, type WebhooksApp } from '../../app.ts';
 import { addEndpoint, attemptsOf, createParts, deliveryOf, enqueueDelivery, until, untilSwept } from '../support.ts';
 
@@ -174,6 +175,27 @@ describe('a dead worker', () => {
     expect(receiver.requests).toEqual([]);
     await worker.end();
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
+  });
+
+  test('has time to reconnect if the others have just lost their connections too', async () => {
+    const receiver = await hook();
+    const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
+    const worker = new pg.Client({ connectionString: t.databaseUrl });
+    await worker.connect();
+    await worker.query('select pg_advisory_lock($1, $2)', [workerLockClass, await deadWorker()]);
+    await claimAll(4711);
+    await t.pool.query("update delivery_queue set lease_until = now() + interval '1 hour'");
+    await dispatcher();
+    await untilSwept(t, 1);
+    await t.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'perkwire-worker' and datname = $1`,
+      [new URL(t.databaseUrl).pathname.slice(1)],
+    );
+    const startMs = performance.now();
+    await worker.end();
+    await expect.poll(async () => (await deliveryOf(t, id)).status, { timeout: timeLimit(15_000) }).toBe('delivered');
+    expect((receiver.requests[0]?.atMs ?? 0) - startMs).toBeGreaterThan(5000);
   });
 
   test('that is unknown loses the deliveries with expired leases', async () => {
