@@ -126,7 +126,7 @@ test('all alerts can be muted at once, and notify again when the mute ends', asy
   expect(channel.texts()).toHaveLength(1); // the test message
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/alerts`;
-  expect((await admin.get(page)).body).toMatch(/All alerts are muted until .*, by Test key\..* Maintenance &lt;b&gt;/);
+  expect((await admin.get(page)).body).toMatch(/Test key muted all alerts until .*\..* Maintenance &lt;b&gt;/);
   // Other publishers are not affected.
   const other = await t.caller(await t.addPublisher());
   expect((await other.call('GET', '/alerts')).body).toMatchObject({ all_muted: null });

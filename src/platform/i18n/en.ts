@@ -400,11 +400,11 @@ export const en = {
     muteFor: 'Mute for',
     muteNow: 'Mute alert',
     muteAll: 'Mute all alerts',
-    muteAllHint: 'For example, during maintenance. Nobody is notified until then. The inbox still shows new alerts.',
+    muteAllHint: 'Useful during maintenance. No notifications are sent, but new alerts still appear in the inbox.',
     muteAllNow: 'Mute all alerts now',
     allMuted: 'All alerts are muted.',
     allUnmuted: 'Alerts are no longer muted.',
-    allMutedUntil: 'All alerts are muted until {time}, by {by}. Nobody is notified of new alerts.',
+    allMutedUntil: '{by} muted all alerts until {time}. No notifications are sent.',
     muteHint:
       'While an alert is muted, no one receives messages about it. It stays in the inbox, and you can unmute it.',
     muteNote: 'Reason',
