@@ -11,7 +11,7 @@ import { tableOf } from '../webhooks/report.ts';
 const key = 'bench-beside';
 const durationMs = 20_000;
 /** Upper limit for the rate of beacons per second, for which requests are signed in advance. */
-const maxBeaconsPerS = 25_000;
+const maxBeaconsPerS = 40_000;
 const goal = 0.95;
 
 type Load = { name: string; send: () => Promise<LoadResult> };
