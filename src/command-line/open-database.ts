@@ -53,14 +53,14 @@ export async function requireSchema(executor: Executor, databaseUrl: string): Pr
  */
 export async function inDatabase<T>(
   call: Call,
-  { name, work }: { name: string; work: (client: Connection) => Promise<T> },
+  { name, work }: { name: string; work: (client: Connection, databaseUrl: string) => Promise<T> },
 ): Promise<T> {
   const database = await openDatabase(call);
   const client = new Connection({ server: database.url, application_name: name, signal: call.signal });
   try {
     await client.connect();
     await requireSchema(client, database.url);
-    return await work(client);
+    return await work(client, database.url);
   } finally {
     await client.end();
     await database.stop();

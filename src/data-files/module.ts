@@ -33,7 +33,7 @@ export function createDataFiles({ platform }: DataFilesDeps) {
         // Check first, because usually no run is due and no thread needs to start.
         if ((await dueRun(pool, false)) === null) return;
         const databaseUrl = urlOf(platform.databaseUrl);
-        const { state, run, rows } = await exportInThread({ databaseUrl, setting }, isStopped);
+        const { state, run, rows } = await exportInThread({ databaseUrl, setting, atOnce: false }, isStopped);
         if (state === 'exported') logger.info({ run, rows }, 'data files exported');
       } catch (err) {
         const { name, message } = err as Error;

@@ -119,7 +119,7 @@ test('the job exports an hour that has ended in a thread, and shows operators wh
   const run = job.find(({ name }) => name === 'data files')?.run;
   await exportAll(t, storage);
   await addEvents();
-  const input = { databaseUrl: t.databaseUrl, setting };
+  const input = { databaseUrl: t.databaseUrl, setting, atOnce: false };
   expect(await exportInThread(input, () => false)).toEqual({ state: 'nothing due' });
   await t.pool.query("update data_file_runs set planned_at = planned_at - interval '1 hour'");
   expect(await exportInThread(input, () => false)).toEqual({ state: 'nothing due' });

@@ -1,12 +1,13 @@
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
 import { inDatabase } from '../../command-line/open-database.ts';
-import { parseDataFiles } from '../../config.ts';
+import { parseDataFiles, type StorageSetting } from '../../config.ts';
 import type { Connection } from '../../platform/db/pool.ts';
 import { isDay } from '../../platform/http/day-range.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { compactDataFiles } from '../compact.ts';
-import { exportDue, findWithdrawnPublishers, lockExports } from '../export/run.ts';
+import { findWithdrawnPublishers, lockExports } from '../export/run.ts';
+import { exportInThread } from '../export/start-thread.ts';
 import { readExportState } from '../status.ts';
 import { createStorage, type Storage } from '../storage.ts';
 import { verifyDataFiles } from '../verify.ts';
@@ -15,15 +16,21 @@ import { verifyDataFiles } from '../verify.ts';
  * Opens the storage that is configured in the environment.
  * @throws CommandError
  */
-function storageOf({ env }: Call): Storage {
+const storageOf = (call: Call): Storage => createStorage(settingOf(call));
+
+/**
+ * Reads the configured storage from the environment.
+ * @throws CommandError
+ */
+function settingOf({ env }: Call): StorageSetting {
   const problems: string[] = [];
   const { DATA_FILES_URL = '', S3_ACCESS_KEY_ID = '', S3_SECRET_ACCESS_KEY = '' } = env;
   const setting = parseDataFiles({ DATA_FILES_URL, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }, problems);
   if (setting === null || problems.length > 0) throw usageError(problems[0] ?? 'DATA_FILES_URL is not set.');
-  return createStorage(setting);
+  return setting;
 }
 
-const withDatabase = <T>(call: Call, work: (client: Connection) => Promise<T>): Promise<T> =>
+const withDatabase = <T>(call: Call, work: (client: Connection, databaseUrl: string) => Promise<T>): Promise<T> =>
   inDatabase(call, { name: 'perkwire-data', work });
 
 export const showStatus: Run = async (call) => {
@@ -45,9 +52,9 @@ export const showStatus: Run = async (call) => {
 };
 
 export const exportNow: Run = async (call) => {
-  const storage = storageOf(call);
-  const { state, run, rows } = await withDatabase(call, (client) =>
-    exportDue(client, { storage, isStopped: () => call.signal.aborted, atOnce: true }),
+  const setting = settingOf(call);
+  const { state, run, rows } = await withDatabase(call, (_client, databaseUrl) =>
+    exportInThread({ databaseUrl, setting, atOnce: true }, () => call.signal.aborted),
   );
   call.out.data({ state, run: run ?? null, rows: rows ?? null });
   call.out.line(
