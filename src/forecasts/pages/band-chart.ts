@@ -80,7 +80,7 @@ export function bandChart({ caption, days, format, leastStep }: BandChart): Html
     )}`;
 }
 
-/** Largest ratio of actual to forecast impressions in the chart of past forecasts. Higher values are drawn at the top. */
+/** Largest ratio of actual to forecast impressions in the chart of past forecasts. Higher ones are drawn at the top. */
 const maxRatio = 2;
 
 /** Share of the chart's width that the labels of the value axis take, in percent. */
@@ -111,7 +111,8 @@ export function recordChart(
     <figure class="band">
       <figcaption>
         <strong>${caption}</strong>
-        <span class="band-range">${t('forecasts.interval')}</span> <span class="band-dot">${t('forecasts.actual')}</span>
+        <span class="band-range">${t('forecasts.interval')}</span>
+        <span class="band-dot">${t('forecasts.actual')}</span>
       </figcaption>
       <svg width="100%" height="${above + plotHeight + below}" role="img"
         aria-label="${t('layout.chartLabel', { caption })}">
