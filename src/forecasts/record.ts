@@ -21,8 +21,11 @@ type FigureRecord = {
   medianError: number;
 };
 
-/** Comparison of the latest forecasts with actual results. */
-export type TrackRecord = { forecasts: number } & Record<Figure, FigureRecord>;
+/** Forecast of a campaign's impressions next to the actual number. */
+export type ComparedForecast = { campaignId: number; endMs: number; actual: number } & Interval;
+
+/** Comparison of the latest forecasts with actual results. `compared` contains these forecasts, latest first. */
+export type TrackRecord = { compared: readonly ComparedForecast[] } & Record<Figure, FigureRecord>;
 
 /** Number of forecasts in a track record. */
 const recordLength = 12;
@@ -111,10 +114,21 @@ export async function closeForecasts(
   }
 }
 
+type ClosedForecast = {
+  campaign_id: number;
+  ends_at: Date;
+  predicted: Record<Figure, Interval>;
+  actual: Record<Figure, number>;
+};
+
+/** Whether an interval contains the actual value. Its bounds are rounded outwards to whole units. */
+export const isInside = ({ low, high }: Interval, actual: number): boolean =>
+  actual >= Math.floor(low) && actual <= Math.ceil(high);
+
 /** Returns the track record of a publisher, or null if none of its forecasts is over yet. */
 export async function readRecord(executor: Executor, publisherId: number): Promise<TrackRecord | null> {
-  const { rows } = await executor.query<{ predicted: Record<Figure, Interval>; actual: Record<Figure, number> }>(
-    `select predicted, actual from forecasts where publisher_id = $1 and actual is not null
+  const { rows } = await executor.query<ClosedForecast>(
+    `select campaign_id, ends_at, predicted, actual from forecasts where publisher_id = $1 and actual is not null
     order by ends_at desc, id desc limit ${recordLength}`,
     [publisherId],
   );
@@ -124,14 +138,16 @@ export async function readRecord(executor: Executor, publisherId: number): Promi
       const [{ mid }, truth] = [predicted[figure], actual[figure]];
       return mid === truth ? 0 : Math.abs(mid - truth) / Math.max(truth, 1);
     });
-    const inside = rows.filter(({ predicted, actual }) => {
-      const { low, high } = predicted[figure];
-      return actual[figure] >= Math.floor(low) && actual[figure] <= Math.ceil(high);
-    });
+    const inside = rows.filter(({ predicted, actual }) => isInside(predicted[figure], actual[figure]));
     return { inside: inside.length, medianError: median(errors) };
   };
   return {
-    forecasts: rows.length,
+    compared: rows.map(({ campaign_id: campaignId, ends_at: endsAt, predicted, actual }) => ({
+      campaignId,
+      endMs: endsAt.getTime(),
+      actual: actual.impressions,
+      ...predicted.impressions,
+    })),
     impressions: recordOf('impressions'),
     clicks: recordOf('clicks'),
     spend: recordOf('spend'),

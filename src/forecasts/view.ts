@@ -128,7 +128,7 @@ export function forecastView(forecast: DatedForecast, record: TrackRecord | null
     conditions: conditions.map(({ rule, key, matching }) => ({ rule, key, matching_sessions: matching })),
     notes: [...notes],
     record: record && {
-      forecasts: record.forecasts,
+      forecasts: record.compared.length,
       impressions: recordView(record.impressions),
       clicks: recordView(record.clicks),
       spend: recordView(record.spend),

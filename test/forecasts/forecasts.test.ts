@@ -363,3 +363,28 @@ test('forecasts of live campaigns are compared with what happened, but not if th
   // Nobody came in these 30 days.
   expect(await recordOf()).toMatchObject({ forecasts: 1, impressions: { inside: 0 } });
 });
+
+const none = { low: 0, mid: 0, high: 0 };
+
+test('the forecast page compares ended forecasts with the actual impressions, and links their campaigns', async () => {
+  const predicted = { impressions: { low: 80, mid: 100, high: 130 }, clicks: none, spend: none };
+  for (const [at, impressions] of [90, 200].entries())
+    await t.pool.query(
+      `insert into forecasts (publisher_id, campaign_id, digest, currency, starts_at, ends_at, predicted, actual,
+        closed_at) values ($1, $2, '', 'EUR', $3, $4, $5, $6, $4)`,
+      [
+        ...[me.publisherId, ids.campaign, new Date(nowMs - 40 * dayMs), new Date(nowMs - (9 - at) * dayMs)],
+        ...[JSON.stringify(predicted), JSON.stringify({ impressions, clicks: 0, spend: 0 })],
+      ],
+    );
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/campaigns/${ids.campaign}`;
+  const { body } = await admin.get(`${page}/forecast`);
+  const chart = body.slice(body.indexOf('Actual impressions relative to the forecast'));
+  expect(chart.match(/<circle/g)).toHaveLength(3);
+  expect(chart.match(/<circle class="outside"/g)?.length).toBeGreaterThanOrEqual(1);
+  expect(chart).toContain('80 – 130');
+  expect(chart).toContain(`<a href="${page}">`);
+  const german = await admin.get(`${page}/forecast`, { 'accept-language': 'de' });
+  expect(german.body).toContain('Bisherige Genauigkeit');
+});

@@ -22,7 +22,7 @@ const assumed = {
   /** Single days. */
   noise: weighted([0.02, 1], [0.04, 2], [0.08, 3], [0.16, 2], [0.32, 1]),
   /** Permanent change from one day to the next. */
-  drift: weighted([0.003, 1], [0.01, 1], [0.03, 1]),
+  drift: weighted([0.003, 1], [0.01, 1], [0.03, 1], [0.06, 0.5]),
   /** Waves of several weeks. */
   wave: weighted([0, 1], [0.05, 1], [0.15, 1]),
   /** Trend per day. */

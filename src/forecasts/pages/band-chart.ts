@@ -1,8 +1,9 @@
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { table } from '../../shell/components.ts';
-import { dayForm, perLocale } from '../../shell/format.ts';
+import { count, dayForm, percent, perLocale } from '../../shell/format.ts';
 import { moreFields } from '../../shell/forms.ts';
+import { type ComparedForecast, isInside } from '../record.ts';
 import type { ForecastView } from '../view.ts';
 
 type Interval = ForecastView['totals']['users'];
@@ -75,6 +76,82 @@ export function bandChart({ caption, days, format, leastStep }: BandChart): Html
           { text: t('forecasts.high'), numeric: true },
         ],
         days.map(({ date, low, mid, high }) => [date, format(mid), format(low), format(high)]),
+      ),
+    )}`;
+}
+
+/** Largest ratio of actual to forecast impressions in the chart of past forecasts. Higher ones are drawn at the top. */
+const maxRatio = 2;
+
+/** Share of the chart's width that the labels of the value axis take, in percent. */
+const labelWidth = 12;
+
+/** Maximum number of labels on the time axis of past forecasts. */
+const maxLabels = 4;
+
+/**
+ * Renders past forecasts, oldest first, with the actual impressions. All values are relative to the expected one, so
+ * that small and large campaigns can be compared. A table with the figures follows.
+ */
+export function recordChart(
+  forecasts: readonly ComparedForecast[],
+  nameOf: (campaignId: number) => Html | string,
+): Html {
+  const caption = t('forecasts.recordCaption');
+  const ratio = (value: number, mid: number): number => Math.min(maxRatio, value / Math.max(1, mid));
+  const ordered = forecasts.toReversed();
+  const steps = axisSteps(Math.max(...ordered.map(({ mid, high, actual }) => ratio(Math.max(high, actual), mid))), 0.5);
+  const top = steps.at(-1) as number;
+  const xOf = (index: number): string =>
+    `${(labelWidth + ((100 - labelWidth) * (index + 0.5)) / ordered.length).toFixed(2)}%`;
+  const yOf = (value: number): string => (above + plotHeight * (1 - value / top)).toFixed(1);
+  const labelEvery = Math.ceil(ordered.length / maxLabels);
+  const isLabelled = (index: number): boolean => (ordered.length - 1 - index) % labelEvery === 0;
+  return html`
+    <figure class="band">
+      <figcaption>
+        <strong>${caption}</strong>
+        <span class="band-range">${t('forecasts.interval')}</span>
+        <span class="band-dot">${t('forecasts.actual')}</span>
+      </figcaption>
+      <svg width="100%" height="${above + plotHeight + below}" role="img"
+        aria-label="${t('layout.chartLabel', { caption })}">
+        ${steps.map((step) => html`<line x1="0" x2="100%" y1="${yOf(step)}" y2="${yOf(step)}"/>`)}
+        ${ordered.map(({ low, mid, high, actual }, index) => {
+          const [x, inside] = [xOf(index), isInside({ low, mid, high }, actual)];
+          return html`
+            <line class="range" x1="${x}" x2="${x}" y1="${yOf(ratio(low, mid))}" y2="${yOf(ratio(high, mid))}"/>
+            <circle${!inside && html` class="outside"`} cx="${x}" cy="${yOf(ratio(actual, mid))}" r="4"/>`;
+        })}
+        ${steps.map((step) => html`<text x="0" y="${Number(yOf(step)) - 4}">${percent(step)}</text>`)}
+        ${ordered.flatMap(({ endMs }, index) =>
+          isLabelled(index)
+            ? html`
+              <text x="${xOf(index)}" y="${above + plotHeight + 16}" text-anchor="middle">
+                ${axisDays('').format(endMs)}
+              </text>`
+            : [],
+        )}
+      </svg>
+    </figure>
+    ${moreFields(
+      t('layout.showAsTable'),
+      table(
+        caption,
+        [
+          { text: t('forecasts.campaign') },
+          { text: t('forecasts.endedOn') },
+          { text: t('forecasts.mid'), numeric: true },
+          { text: t('forecasts.interval'), numeric: true },
+          { text: t('forecasts.actual'), numeric: true },
+        ],
+        forecasts.map(({ campaignId, endMs, low, mid, high, actual }) => [
+          nameOf(campaignId),
+          axisDays('').format(endMs),
+          count(mid),
+          t('forecasts.range', { low: count(low), high: count(high) }),
+          count(actual),
+        ]),
       ),
     )}`;
 }

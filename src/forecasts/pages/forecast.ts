@@ -3,13 +3,14 @@ import { type Card, type PageExtensions, type PublisherContext, publisherPages }
 import { type CampaignRules, checkRules } from '../../catalog/rules.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { Resource, Values, View } from '../../management/resource.ts';
+import { getRow } from '../../management/rows.ts';
 import { conditionText } from '../../offers/condition-text.ts';
 import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
-import { card, collapsedCard, descriptionList, linkButton, notice, table } from '../../shell/components.ts';
+import { card, collapsedCard, descriptionList, link, linkButton, notice, table } from '../../shell/components.ts';
 import { keyIn } from '../../shell/context.ts';
 import { count, moneyFormat, percent } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
@@ -17,7 +18,7 @@ import { isFragmentRequest } from '../../shell/pages.ts';
 import { comparedFigures, readRecord, type TrackRecord } from '../record.ts';
 import type { Forecasts } from '../service.ts';
 import { type ForecastView, forecastView } from '../view.ts';
-import { bandChart } from './band-chart.ts';
+import { bandChart, recordChart } from './band-chart.ts';
 
 type PageDeps = { forecasts: Forecasts; campaigns: Resource; pool: pg.Pool; dbHealth: DatabaseHealth };
 
@@ -31,6 +32,18 @@ export function forecastPages(app: App, deps: Shell & PageDeps & { management: M
     const url = context.path(`/campaigns/${row.id}/forecast`);
     const content = await contentOf(deps, context, row, { stored: row, isNarrow: false, url });
     if (isFragmentRequest(context.request)) return { fragment: content.summary };
+    const compared = content.record?.compared ?? [];
+    const ids = new Set(compared.map(({ campaignId }) => campaignId));
+    const names = await management.read(context, async (work) => {
+      const nameOf = new Map<number, string>();
+      for (const id of ids) {
+        const campaign = await getRow(campaigns, work, String(id)).catch(() => null);
+        if (campaign !== null) nameOf.set(id, String(campaign.name));
+      }
+      return nameOf;
+    });
+    const campaignCell = (id: number): Html | string =>
+      names.has(id) ? link(context.path(`/campaigns/${id}`), names.get(id) as string) : `#${id}`;
     return {
       title: t('forecasts.title'),
       lead: t('forecasts.lead'),
@@ -41,7 +54,11 @@ export function forecastPages(app: App, deps: Shell & PageDeps & { management: M
       ],
       body: html`
         ${card(t('forecasts.expected'), html`<div class="forecast">${content.summary}</div>`)}
-        ${content.charts}`,
+        ${content.charts}
+        ${
+          compared.length > 0 &&
+          card(t('forecasts.recordTitle'), recordChart(compared, campaignCell), { lead: t('forecasts.recordLead') })
+        }`,
     };
   });
 }
@@ -77,7 +94,7 @@ export const forecastPanel = (deps: PageDeps): Extension => ({
 });
 
 /** Parts of a rendered forecast: the figures with the chart of impressions, and the other charts. */
-type Content = { summary: Html; charts: Html };
+type Content = { summary: Html; charts: Html; record: TrackRecord | null };
 
 /** Calculates and renders a forecast. Form values may be incomplete. */
 async function contentOf(
@@ -86,7 +103,7 @@ async function contentOf(
   values: Values,
   { stored, isNarrow, url = null }: { stored: View | null; isNarrow: boolean; url?: string | null },
 ): Promise<Content> {
-  const only = (summary: Html): Content => ({ summary, charts: nothing });
+  const only = (summary: Html): Content => ({ summary, charts: nothing, record: null });
   const isComplete =
     checkRules(values.rules).length === 0 &&
     Number(values.payout_amount) >= 0 &&
@@ -97,7 +114,7 @@ async function contentOf(
     const record = await createFailFast(dbHealth)(() => readRecord(pool, publisher.id));
     const view = forecastView(forecast, record);
     const remarks = notes(view, values.rules as CampaignRules);
-    if (view.sample.sessions === 0) return only(remarks);
+    if (view.sample.sessions === 0) return { summary: remarks, charts: nothing, record };
     const money = moneyFormat(view.currency);
     const summary = html`
       <div class="forecast-parts">
@@ -110,7 +127,7 @@ async function contentOf(
     const charts = html`
       ${card(t('forecasts.clicks'), chartOf(view, { figure: 'clicks', text: 'forecasts.clicksByDay', format: count }))}
       ${card(t('forecasts.spend'), chartOf(view, { figure: 'spend', text: 'forecasts.spendByDay', format: money }))}`;
-    return { summary, charts };
+    return { summary, charts, record };
   } catch (err) {
     if (err instanceof AppError && (err.code === 'too_many_requests' || err.code === 'unavailable'))
       return only(busyNotice(url));
@@ -192,7 +209,7 @@ function recordText(record: TrackRecord | null): Html | string {
   if (record === null) return t('forecasts.noRecord');
   const [figure] = comparedFigures;
   const { inside, medianError } = record[figure];
-  return t('forecasts.record', { forecasts: record.forecasts, inside, error: percent(rounded(medianError, 2)) });
+  return t('forecasts.record', { forecasts: record.compared.length, inside, error: percent(rounded(medianError, 2)) });
 }
 
 type ChartOf = { figure: 'impressions' | 'clicks' | 'spend'; text: MessageKey; format: Format };

@@ -3115,6 +3115,12 @@ export const de: Messages = {
     record:
       'Bisherige Genauigkeit: Bei {inside, number} von {forecasts, plural, one {# Prognose} other {# Prognosen}} ' +
       'lagen die tatsächlichen Impressions im Intervall. Mittlere Abweichung: {error}.',
+    recordTitle: 'Bisherige Genauigkeit',
+    recordLead: 'Die letzten abgelaufenen Prognosen im Vergleich zu den tatsächlichen Impressions.',
+    recordCaption: 'Tatsächliche Impressions im Verhältnis zur Prognose',
+    actual: 'Tatsächlich',
+    campaign: 'Kampagne',
+    endedOn: 'Beendet am',
     conditions: 'Anzahl der Sitzungen, die die einzelnen Bedingungen erfüllen:',
     condition: '{condition}: {matching} von {sessions}',
     includes: '{name}: {values}',

@@ -2887,6 +2887,12 @@ export const en = {
     record:
       'Track record: actual impressions were within the interval in {inside, number} of {forecasts, plural, one {# ' +
       'forecast} other {# forecasts}}. Median error: {error}.',
+    recordTitle: 'Track record',
+    recordLead: 'The latest forecasts that have ended, compared with the actual impressions.',
+    recordCaption: 'Actual impressions relative to the forecast',
+    actual: 'Actual',
+    campaign: 'Campaign',
+    endedOn: 'Ended on',
     conditions: 'Sessions that meet each condition:',
     condition: '{condition}: {matching} of {sessions}',
     includes: '{name}: {values}',
