@@ -193,6 +193,30 @@ test('a compaction merges files without changing the data, and removes erased us
   expect(await compactDataFiles(folder.storage, compactAll)).toMatchObject({ partitions: 0, removed: 0 });
 });
 
+test('a compaction of a large partition stores each file before it reads on, and leaves full files alone later', async () => {
+  for (let run = 0; run < 5; run += 1) {
+    await t.pool.query(
+      `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
+      select current_date, gen_random_uuid(), 1, 'impression', 77, 1, 1, now() from generate_series(1, 1000)`,
+    );
+    await exportAll(t, folder.storage);
+  }
+  const calls: string[] = [];
+  const logged =
+    <Rest extends unknown[], Result>(kind: string, work: (name: string, ...rest: Rest) => Result) =>
+    (name: string, ...rest: Rest): Result => {
+      if (name.includes('publisher=77/')) calls.push(kind);
+      return work(name, ...rest);
+    };
+  const { get, put } = folder.storage;
+  const storage = { ...folder.storage, get: logged('get', get), put: logged('put', put) };
+  const options = { ...compactAll, limits: { groupRows: 100, fileBytes: 100_000 } };
+  await compactDataFiles(storage, options);
+  expect(calls.indexOf('put')).toBeLessThan(calls.lastIndexOf('get'));
+  expect(await verifyAll(t, folder.storage)).toEqual([]);
+  expect(await compactDataFiles(folder.storage, options)).toMatchObject({ partitions: 0 });
+});
+
 test('an export stops after a restore, and starts again with all rows in an empty folder', async () => {
   await moveAhead(t.pool);
   await continueRestoredRollups(t.databaseUrl);
