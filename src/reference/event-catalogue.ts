@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
 import type { Publisher } from '../catalog/types.ts';
 import { AppError } from '../platform/errors.ts';
@@ -6,9 +7,10 @@ import { createStaticText, type StaticText } from '../platform/http/static-text.
 import { wantedOf } from '../platform/i18n/reader.ts';
 import { eventGroupOf } from '../webhooks/event-groups.ts';
 import { type EventType, type EventTypes, schemaVersion } from '../webhooks/events.ts';
+import { type EventHistory, eventChanges, payloadFields } from './events/payload-fields.ts';
 import type { SearchRow } from './guides/routes.ts';
 import type { DocsAssets } from './site/assets.ts';
-import { sendDocsPage } from './site/page.ts';
+import { sendDocsPage, sendMarkdown } from './site/page.ts';
 
 type Catalogue = { events: EventTypes; publicUrl: string };
 
@@ -44,9 +46,11 @@ const samplePublisher = { id: 1, ...sampleSettings } as Partial<Publisher> as Pu
 const sampleOf = ({ sample }: EventType, publicUrl: string): unknown =>
   JSON.parse(sample({ publisher: samplePublisher, publicUrl, nowMs: sampleAtMs }).toString());
 
+const historyFile = new URL('../../assets/openapi/events.json', import.meta.url);
+
 /**
- * Registers the event catalogue routes: `GET /docs/events`, as a page and in machine-readable form, and the schema of
- * each event (docs/reference/webhooks.md#event-catalogue).
+ * Registers the event catalogue routes: `GET /docs/events`, as a page, as JSON and as Markdown, and the schema of each
+ * event (docs/reference/webhooks.md#event-catalogue).
  * @returns a function that loads the search entries for the events
  */
 export function eventCatalogueRoutes(
@@ -55,21 +59,35 @@ export function eventCatalogueRoutes(
 ): () => Promise<SearchRow[]> {
   const types = [...events.values()];
   const schemas = new Map(types.map((type) => [`${type.name}.v${schemaVersion}.json`, schemaOf(type, publicUrl)]));
-  const list = types.map((type) => ({
-    name: type.name,
-    group: eventGroupOf(type),
-    title: type.title,
-    description: type.description,
-    version: schemaVersion,
-    schema_url: schemaUrl(type, publicUrl),
-    sample: sampleOf(type, publicUrl),
-  }));
+  const history = JSON.parse(readFileSync(historyFile, 'utf8')) as EventHistory;
+  const list = types.map((type) => {
+    const sample = sampleOf(type, publicUrl);
+    return {
+      name: type.name,
+      group: eventGroupOf(type),
+      title: type.title,
+      description: type.description,
+      version: schemaVersion,
+      schema_url: schemaUrl(type, publicUrl),
+      sample,
+      fields: payloadFields(type.payload, sample, history[type.name]),
+      changes: eventChanges(history[type.name]),
+    };
+  });
 
   const listed = async () => ({ message: 'Events found.', data: list });
   const pageEvents = types.map(({ payload }, index) => ({ ...(list[index] as (typeof list)[number]), payload }));
   let page: Promise<StaticText> | null = null;
+  let markdown: Promise<StaticText> | null = null;
 
   app.get(`${catalogueName}.json`, { schema: { hide: true } }, listed);
+
+  app.get(`${catalogueName}.md`, { schema: { hide: true } }, async (request, reply) => {
+    markdown ??= import('./events/markdown.ts').then(({ renderEventsMarkdown }) =>
+      createStaticText(renderEventsMarkdown(pageEvents, publicUrl)),
+    );
+    return sendMarkdown(request, reply, await markdown);
+  });
 
   app.get(catalogueName, { schema: { hide: true } }, async (request, reply) => {
     reply.header('vary', 'accept');
