@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compactDataFiles } from '../../src/data-files/compact.ts';
+import { dueRun } from '../../src/data-files/export/run.ts';
 import { readFiles } from '../../src/data-files/manifest.ts';
 import { dataTables } from '../../src/data-files/tables.ts';
 import { dayOf } from '../../src/platform/lib/time.ts';
@@ -46,6 +47,15 @@ test('an export writes each row once, and a later one only the rows since', asyn
   expect((await rowsOf('sessions')) - before).toBe(2);
   await rollUpAll(t);
   expect(await verifyAll(t, folder.storage)).toEqual([]);
+});
+
+test('a manual export also contains the rows since a planned run', async () => {
+  await t.pool.query("update data_file_runs set planned_at = planned_at - interval '1 hour'");
+  expect(await dueRun(t.pool, false)).toBe(null); // the run is planned, and waits until its attempts have ended
+  const before = await rowsOf('sessions');
+  await visit();
+  await exportAll(t, folder.storage);
+  expect((await rowsOf('sessions')) - before).toBe(1);
 });
 
 test('a row of a transaction that was open during an export is in the next one', async () => {

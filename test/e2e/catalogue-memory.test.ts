@@ -8,7 +8,7 @@ import { timeLimit } from '../support/time-limit.ts';
 
 const [limitMb, metricsToken] = [8, 'metrics-'.repeat(5)];
 /** The offers of all publishers need about twice the memory limit. */
-const size = { publishers: 60, offersPerPublisher: 20 };
+const size = { publishers: 45, offersPerPublisher: 20 };
 
 let database: Awaited<ReturnType<typeof clonePool>>;
 let server: ServerProcess;
@@ -87,7 +87,7 @@ test('with CATALOGUE_MEMORY_MB, each publisher gets its current offers within th
   const titles = await readTitles();
   let [fetches, isEnding] = [0, false];
   let mostBytes = 0;
-  const clients = Array.from({ length: 6 }, async (_, client) => {
+  const clients = Array.from({ length: 4 }, async (_, client) => {
     for (let index = 0; index < publisherIds.length; index += 1) {
       const publisherId = publisherIds[(index * 7 + client * 11) % publisherIds.length] as number;
       const offers = await fetchPatiently(publisherId);
@@ -107,12 +107,12 @@ test('with CATALOGUE_MEMORY_MB, each publisher gets its current offers within th
   const until = async (count: number): Promise<void> => {
     while (fetches < count) await sleep(20);
   };
-  await until(60);
+  await until(40);
   await database.pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name <> 'perkwire-test'`,
   );
-  await until(150);
+  await until(100);
   await server.kill();
   server = await start(server.port);
   await Promise.all(clients);
