@@ -35,10 +35,10 @@ afterAll(async () => {
 const emptyCatalogue = (pool: pg.Pool) => pool.query('truncate publishers restart identity cascade');
 
 type ShownOffer = { id: number; title: string };
-type Answer = { status: number; offers: ShownOffer[] };
+type OffersResponse = { status: number; offers: ShownOffer[] };
 
 /** Fetches offers. The status is 0 if the server is down. */
-async function fetchOffers(publisherId: number): Promise<Answer> {
+async function fetchOffers(publisherId: number): Promise<OffersResponse> {
   const url = `${server.url}/native/v4/offers.json?api_key=${growthKey(publisherId)}`;
   const init = {
     method: 'POST',
@@ -123,13 +123,13 @@ test('with CATALOGUE_MEMORY_MB, each publisher gets its current offers within th
   expect(await metric('perkwire_catalog_drops_total')).toBeGreaterThan(0);
   const current = await readTitles();
   const outdated = async (): Promise<ShownOffer[]> => {
-    const shown = await Promise.all(
+    const outdatedOffers = await Promise.all(
       publisherIds.map(async (publisherId) => {
         const offers = await fetchPatiently(publisherId);
         return offers.filter(({ id, title }) => title !== current.get(publisherId)?.get(id));
       }),
     );
-    return shown.flat();
+    return outdatedOffers.flat();
   };
   await expect.poll(outdated, { timeout: timeLimit(30_000) }).toEqual([]);
 });

@@ -105,8 +105,9 @@ const eventDetails = (
 function noteIn(fields: readonly PayloadField[]): (path: string) => Html {
   const byPath = new Map(fields.map((field) => [field.path.replaceAll('[]', ''), field]));
   return (path) => {
-    const { example, since = null } = byPath.get(path) ?? {};
-    const text = shortExample(example);
+    const { values = [], example, since = null } = byPath.get(path) ?? {};
+    // A field with a single value needs no example.
+    const text = values.length === 1 ? null : shortExample(example);
     if (text === null && since === null) return nothing;
     return html`<p class="limits">
       ${text !== null && html`<span>Example: <code>${text}</code></span> `}
