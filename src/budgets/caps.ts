@@ -176,8 +176,8 @@ export function activeCapsOf(snapshot: Snapshot): ActiveCaps {
 
 /**
  * Returns the active caps for a batch, whose fetches or events can use different snapshots. If publishers are loaded on
- * first use, each snapshot can lack publishers of the others, even if all have the same version. Their caps are therefore
- * combined. If snapshots have different caps for a campaign, those of the newest version apply.
+ * first use, each snapshot can lack publishers of the others, even if all have the same version. Their caps are
+ * therefore combined. If snapshots have different caps for a campaign, those of the newest version apply.
  */
 export function activeCapsOfSnapshots(snapshots: Iterable<Snapshot>): ActiveCaps {
   const newestFirst = [...new Set(snapshots)].sort((a, b) => b.version - a.version);

@@ -27,7 +27,7 @@ type CompactOptions = {
   checkLock: () => Promise<unknown>;
   /** Publishers whose plain user IDs are removed from all files. */
   withdrawnPublishers: ReadonlySet<number>;
-  limits?: Pick<Limits, 'groupRows' | 'fileBytes'>;
+  limits?: Limits;
 };
 
 /**
@@ -194,7 +194,7 @@ type RewriteOptions = {
   before: string;
   publisherId: number;
   isWithdrawn: boolean;
-  limits: Pick<Limits, 'groupRows' | 'fileBytes'>;
+  limits: Limits;
 };
 
 /**

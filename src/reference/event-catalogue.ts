@@ -7,7 +7,7 @@ import { createStaticText, type StaticText } from '../platform/http/static-text.
 import { wantedOf } from '../platform/i18n/reader.ts';
 import { eventGroupOf } from '../webhooks/event-groups.ts';
 import { type EventType, type EventTypes, schemaVersion } from '../webhooks/events.ts';
-import { type EventHistory, eventChanges, payloadFields } from './events/payload-fields.ts';
+import { type EventHistory, eventChanges, eventsPath, payloadFields } from './events/payload-fields.ts';
 import type { SearchRow } from './guides/routes.ts';
 import type { DocsAssets } from './site/assets.ts';
 import { sendDocsPage, sendMarkdown } from './site/page.ts';
@@ -16,11 +16,9 @@ type Catalogue = { events: EventTypes; publicUrl: string };
 
 type CatalogueDeps = Catalogue & { assets: DocsAssets; isDemo: boolean };
 
-const catalogueName = '/docs/events';
-
 /** Returns the URL of an event schema, which includes the schema version. */
 const schemaUrl = ({ name }: EventType, publicUrl: string): string =>
-  `${publicUrl}${catalogueName}/${name}.v${schemaVersion}.json`;
+  `${publicUrl}${eventsPath}/${name}.v${schemaVersion}.json`;
 
 /** Builds the JSON Schema (2020-12) of an event payload. */
 const schemaOf = (type: EventType, publicUrl: string) => ({
@@ -80,16 +78,16 @@ export function eventCatalogueRoutes(
   let page: Promise<StaticText> | null = null;
   let markdown: Promise<StaticText> | null = null;
 
-  app.get(`${catalogueName}.json`, { schema: { hide: true } }, listed);
+  app.get(`${eventsPath}.json`, { schema: { hide: true } }, listed);
 
-  app.get(`${catalogueName}.md`, { schema: { hide: true } }, async (request, reply) => {
-    markdown ??= import('./events/markdown.ts').then(({ renderEventsMarkdown }) =>
+  app.get(`${eventsPath}.md`, { schema: { hide: true } }, async (request, reply) => {
+    markdown ??= import('./events/page.ts').then(({ renderEventsMarkdown }) =>
       createStaticText(renderEventsMarkdown(pageEvents, publicUrl)),
     );
     return sendMarkdown(request, reply, await markdown);
   });
 
-  app.get(catalogueName, { schema: { hide: true } }, async (request, reply) => {
+  app.get(eventsPath, { schema: { hide: true } }, async (request, reply) => {
     reply.header('vary', 'accept');
     if (!request.headers.accept?.includes('text/html')) return listed();
     page ??= import('./events/page.ts').then(({ renderEventsPage }) =>
@@ -99,7 +97,7 @@ export function eventCatalogueRoutes(
   });
 
   app.get(
-    `${catalogueName}/:file`,
+    `${eventsPath}/:file`,
     { schema: { hide: true, params: Type.Object({ file: Type.String() }) } },
     async (request, reply) => {
       const schema = schemas.get(request.params.file);
@@ -108,8 +106,7 @@ export function eventCatalogueRoutes(
       return JSON.stringify(schema);
     },
   );
-  return async () =>
-    types.map(({ name, title, description }) => [`${catalogueName}#${name}`, name, title, description]);
+  return async () => types.map(({ name, title, description }) => [`${eventsPath}#${name}`, name, title, description]);
 }
 
 /** Returns the schema name of an event, such as `UspSelectionEvent` for `usp.selection`. */

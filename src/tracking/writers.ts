@@ -84,7 +84,7 @@ export function createWriters(
 /** Event in a campaign with caps. The event is counted in the same transaction that stores it. */
 export type Counted<Event> = { event: Event; campaign: Campaign };
 
-/** Event with the snapshot that contains its campaign. By the time it is stored, its publisher may have been dropped. */
+/** Event with the snapshot that contains its campaign, whose publisher may be dropped before the event is stored. */
 export type CountedIn<Event> = Counted<Event> & { snapshot: Snapshot };
 
 /** Returns the kind of event that caps may count this event as, or null if caps never count it. */

@@ -2,8 +2,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { dayOfUuid7 } from '../platform/lib/uuid7.ts';
 import { problem, wordProblem } from '../platform/problem.ts';
-import { kindOf } from './destinations/kinds.ts';
-import { settingsOfKind } from './destinations/settings.ts';
+import { type DestinationKind, kindOf } from './destinations/kinds.ts';
 import { endpointData, isoTime } from './raise-events.ts';
 
 /** Key of an attempt in the delivery log. */
@@ -245,6 +244,15 @@ const kindsByClass: Readonly<Record<string, FixKind>> = {
   transformation: 'transformation',
 };
 
+/** First fields of the destinations in the endpoint form. Pull endpoints have none. */
+const destinationFields: Partial<Record<DestinationKind | 'http', string>> = {
+  nats: 'nats-address',
+  kafka: 'kafka-brokers',
+  sqs: 'sqs-queue_url',
+  eventbridge: 'eventbridge-bus',
+  s3: 's3-bucket',
+};
+
 /** Problems whose cause is in the address or the login of a destination other than HTTP. */
 const destinationProblems: ReadonlySet<FixKind> = new Set(['url', 'redirect', 'method', 'headers']);
 
@@ -268,18 +276,11 @@ export type Fix = { text: string; link: string; path: string };
 /** @param endpoint ID and URL of the endpoint; the URL may lack its query */
 export function fixOf({ id, url }: { id: number; url: string }, failure: FailedAttempt): Fix {
   const kind = fixKindOf(url, failure);
-  const field = kind === 'destination' ? firstFieldOf(url) : fields[kind];
+  const field = kind === 'destination' ? destinationFields[kindOf(url)] : fields[kind];
   const label = kind === 'transformation' || kind === 'destination' ? kind : field;
   return {
     text: t('webhooks.fixText', { kind }),
     link: t('webhooks.fixLink', { field: field === undefined ? 'other' : (label ?? 'other') }),
     path: field === undefined ? `/deliveries/${failure.deliveryId}` : `/settings/webhooks/${id}#f-${field}`,
   };
-}
-
-/** Returns the first field of a destination in the endpoint form, or undefined if the destination has no settings. */
-function firstFieldOf(url: string): string | undefined {
-  const kind = kindOf(url);
-  const [name] = kind === 'http' ? [] : settingsOfKind(kind);
-  return name === undefined ? undefined : `${kind}-${name}`;
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compactDataFiles } from '../../src/data-files/compact.ts';
 import { dueRun } from '../../src/data-files/export/run.ts';
+import { defaultLimits } from '../../src/data-files/export/write-table.ts';
 import { readFiles } from '../../src/data-files/manifest.ts';
 import { dataTables } from '../../src/data-files/tables.ts';
 import { dayOf } from '../../src/platform/lib/time.ts';
@@ -203,7 +204,7 @@ test('a compaction merges files without changing the data, and removes erased us
   expect(await compactDataFiles(folder.storage, compactAll)).toMatchObject({ partitions: 0, removed: 0 });
 });
 
-test('a compaction of a large partition stores each file before it reads on, and leaves full files alone later', async () => {
+test('a compaction of a large partition stores each file before it reads on, and leaves full files alone', async () => {
   for (let run = 0; run < 5; run += 1) {
     await t.pool.query(
       `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
@@ -220,7 +221,7 @@ test('a compaction of a large partition stores each file before it reads on, and
     };
   const { get, put } = folder.storage;
   const storage = { ...folder.storage, get: logged('get', get), put: logged('put', put) };
-  const options = { ...compactAll, limits: { groupRows: 100, fileBytes: 100_000 } };
+  const options = { ...compactAll, limits: { ...defaultLimits, groupRows: 100, fileBytes: 100_000 } };
   await compactDataFiles(storage, options);
   expect(calls.indexOf('put')).toBeLessThan(calls.lastIndexOf('get'));
   expect(await verifyAll(t, folder.storage)).toEqual([]);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   type EventHistory,
   eventChanges,
+  eventsPath,
   payloadFields,
   unreleased,
 } from '../../src/reference/events/payload-fields.ts';
@@ -109,7 +110,7 @@ describe('the event catalogue', () => {
   });
 
   test('can be read as Markdown, with one table row per field', async () => {
-    const { body, headers } = await t.app.inject('/docs/events.md');
+    const { body, headers } = await t.app.inject(`${eventsPath}.md`);
     expect(headers['content-type']).toBe('text/markdown; charset=utf-8');
     for (const { name, fields, sample } of await events()) {
       const section = body.split(`\n## ${name}\n`)[1]?.split('\n## ')[0] ?? '';
@@ -119,7 +120,7 @@ describe('the event catalogue', () => {
       expect(section).toContain(JSON.stringify(sample, null, 2));
       expect(section).toContain('- 1.0.0: event added');
     }
-    expect((await t.app.inject('/llms.txt')).body).toContain('/docs/events.md');
+    expect((await t.app.inject('/llms.txt')).body).toContain(`${eventsPath}.md`);
   });
 
   test('shows examples, allowed values and changes on its page', async () => {

@@ -4788,8 +4788,8 @@ export const de: Messages = {
       'Sie ein Limit fest.} certificate {Prüfen Sie das TLS-Zertifikat des Servers.} server {Suchen Sie die Ursache ' +
       'im Protokoll Ihres Servers.} other {Sehen Sie sich Anfrage und Antwort an, um die Ursache zu finden.}}',
     fixLink:
-      '{field, select, transformation {Transformation bearbeiten} destination {Ziel prüfen} url {URL prüfen} method {Methode ändern} ' +
-      'headers {Header prüfen} deadline_s {Zeitlimit ' +
+      '{field, select, transformation {Transformation bearbeiten} destination {Ziel prüfen} ' +
+      'url {URL prüfen} method {Methode ändern} headers {Header prüfen} deadline_s {Zeitlimit ' +
       'ändern} rate_limit_per_s {Limit festlegen} other {Anfrage und Antwort ansehen}}',
     lastSuccess: 'Letzter Erfolg',
     latency: 'Latenz (ms)',

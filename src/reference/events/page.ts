@@ -1,12 +1,12 @@
 import { type Html, html, nothing, trusted } from '../../platform/http/html.ts';
 import { type EventGroup, eventGroups } from '../../webhooks/event-groups.ts';
 import type { Node } from '../openapi/operation-components.ts';
-import { fieldsOf } from '../operations/fields.ts';
+import { fieldsOf, formatValue } from '../operations/fields.ts';
 import type { DocsAssets } from '../site/assets.ts';
 import { renderCode } from '../site/highlight.ts';
 import { inlineText } from '../site/inline-text.ts';
 import { renderDocsPage } from '../site/page.ts';
-import { type EventChange, noReferences, type PayloadField, shortExample } from './payload-fields.ts';
+import { type EventChange, eventsPath, noReferences, type PayloadField, shortExample } from './payload-fields.ts';
 
 /** Event in the catalogue. `payload` is its schema with all references resolved. */
 export type ShownEvent = {
@@ -63,7 +63,7 @@ export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAsse
           Events that Perkwire sends to your webhook endpoints.
           See <a href="/docs/guides/receiving-webhooks">Receive webhooks</a> for how to verify and answer them.
           This page is also available <a href="/docs/events.json">as JSON</a> and
-          <a href="/docs/events.md">as Markdown</a>, and <a href="/docs/json">OpenAPI</a> contains the events as
+          <a href="${eventsPath}.md">as Markdown</a>, and <a href="/docs/json">OpenAPI</a> contains the events as
           webhooks. Your dashboard lists which of your endpoints receive each event.
         </p>
       </header>
@@ -122,3 +122,38 @@ const changeLine = ({ release, isFirst, fields }: EventChange): Html => html`
       ? 'event added'
       : html`added ${fields.map((field, index) => html`${index > 0 && ', '}<code>${field}</code>`)}`
   }</li>`;
+
+/** Renders the event catalogue as Markdown, for language models and other programs that read the guides. */
+export const renderEventsMarkdown = (events: readonly ShownEvent[], publicUrl: string): string =>
+  `${[
+    '# Webhook events',
+    'Perkwire sends these events to your webhook endpoints. Ignore fields that you do not know, because later ' +
+      `releases can add some. See also [Receive webhooks](${publicUrl}/docs/guides/receiving-webhooks.md).`,
+    ...events.flatMap(eventSection),
+  ].join('\n\n')}\n`;
+
+const eventSection = ({ name, title, description, schema_url, fields, changes, sample }: ShownEvent): string[] => [
+  `## ${name}`,
+  `**${title}.** ${description} [JSON Schema](${schema_url})`,
+  ['| Field | Type | Since | Example | Description |', '| --- | --- | --- | --- | --- |', ...fields.map(fieldRow)].join(
+    '\n',
+  ),
+  `\`\`\`json\n${JSON.stringify(sample, null, 2)}\n\`\`\``,
+  ...(changes.length === 0 ? [] : [`Changes:\n\n${changes.map(changeItem).join('\n')}`]),
+];
+
+/** Writes text in a table cell. */
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
+
+/** Writes a value as code in a table cell. A backtick would end the code. */
+const code = (text: string): string => `\`${cell(text).replaceAll('`', "'")}\``;
+
+function fieldRow({ path, type, required, description, values, since, example }: PayloadField): string {
+  const text = shortExample(example);
+  const choice = values.length > 1 ? `One of ${values.map((value) => code(formatValue(value))).join(', ')}.` : '';
+  const about = [required ? '' : 'Optional.', description ?? '', choice].filter((part) => part !== '').join(' ');
+  return `| ${[code(path), cell(type), since ?? '', text === null ? '' : code(text), cell(about)].join(' | ')} |`;
+}
+
+const changeItem = ({ release, isFirst, fields }: EventChange): string =>
+  `- ${release}: ${isFirst ? 'event added' : `added ${fields.map(code).join(', ')}`}`;

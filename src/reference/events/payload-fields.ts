@@ -8,6 +8,9 @@ import { formatValue, typeOf, valuesOf } from '../operations/fields.ts';
  */
 export type EventHistory = Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>>;
 
+/** URL path of the event catalogue. */
+export const eventsPath = '/docs/events';
+
 /** Name of the release in preparation, as in the changelog. */
 export const unreleased = 'Unreleased';
 

@@ -97,7 +97,8 @@ function limitsOf(document: ApiDocument, schema: Node): Html {
   });
   if (values.length === 0 && limits.length === 0) return nothing;
   const choice = values.map((value) => html`<code>${formatValue(value)}</code> `);
-  return html`<p class="limits">${choice.length > 0 && html`<span>${choice.length === 1 ? 'Always' : 'One of'} ${choice}</span> `}${limits}</p>`;
+  const label = choice.length === 1 ? 'Always' : 'One of';
+  return html`<p class="limits">${choice.length > 0 && html`<span>${label} ${choice}</span> `}${limits}</p>`;
 }
 
 /** Returns the only values that a schema allows, apart from null. */

@@ -199,7 +199,7 @@ describe('a process that loads publishers on first use', () => {
     expect([large, other].map(({ id }) => isLoaded(id))).toEqual([true, true]);
   });
 
-  test('stays below twice its memory limit if many publishers are requested at once, and serves all of them', async () => {
+  test('stays below twice its memory limit if all publishers are requested at once, and serves them', async () => {
     const all: { key: string }[] = [];
     for (let number = 0; number < 15; number += 1) all.push(await createPublisher(40));
     nowMs += 60_000;

@@ -146,7 +146,7 @@ test('a connection that the broker closes while it is idle is opened again, with
   expect((await attemptsOf(t, id)).map(({ outcome }) => outcome)).toEqual(['delivered']);
 });
 
-test('a partition without a leader is named as the reason, and each attempt asks for it only a few times', async () => {
+test('a partition without a leader is named as the reason, and attempts rarely ask for it', async () => {
   const { id: endpointId } = await addKafka({}, { retry_steps_s: [0, 1, 1, 1, 1, 1, 1, 1] });
   await parts.dispatcher();
   const leaders = kafka.leaders.slice();
@@ -171,7 +171,7 @@ test('a partition without a leader is named as the reason, and each attempt asks
   }
 });
 
-test('a message that is too large waits with its reason, is sent once per attempt, and delays no other one', async () => {
+test('a message that is too large waits with its reason, is sent once per attempt, and delays no other', async () => {
   const { id: endpointId } = await addKafka();
   await parts.dispatcher();
   let isAllowed = false;
