@@ -121,7 +121,7 @@ function describeEndpoint({ kind, data, failure = null }: Described, timeZone: s
   const name = text(data.description) || text(data.url);
   const path = `/settings/webhooks/${Number(data.endpoint_id)}`;
   const answer = failure === null ? '' : answerText(failure);
-  const fix = failure !== null && { fix: fixOf(Number(data.endpoint_id), failure) };
+  const fix = failure !== null && { fix: fixOf({ id: Number(data.endpoint_id), url: text(data.url) }, failure) };
   if (kind === 'endpoint.recovered')
     return { title: t('alerts.endpointRecovered', { name }), reason: t('alerts.endpointRecoveredReason'), path };
   if (kind === 'endpoint.disabled') {

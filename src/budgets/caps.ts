@@ -174,6 +174,32 @@ export function activeCapsOf(snapshot: Snapshot): ActiveCaps {
   return caps.active;
 }
 
+/**
+ * Returns the active caps for a batch, whose fetches or events can use different snapshots. If publishers are loaded on
+ * first use, each snapshot can lack publishers of the others, even if all have the same version. Their caps are
+ * therefore combined. If snapshots have different caps for a campaign, those of the newest version apply.
+ */
+export function activeCapsOfSnapshots(snapshots: Iterable<Snapshot>): ActiveCaps {
+  const newestFirst = [...new Set(snapshots)].sort((a, b) => b.version - a.version);
+  return combinedCaps([...new Set(newestFirst.map(activeCapsOf))]);
+}
+
+function combinedCaps(all: readonly ActiveCaps[]): ActiveCaps {
+  const [first] = all;
+  if (first !== undefined && all.length === 1) return first;
+  const totals = new Map(all.toReversed().flatMap((caps) => caps.totals.map((total) => [total.key, total])));
+  return {
+    counts: (...event) => all.some((caps) => caps.counts(...event)),
+    hasFrequencyCaps: (publisherId) => all.some((caps) => caps.hasFrequencyCaps(publisherId)),
+    countsForUser: (...event) => all.some((caps) => caps.countsForUser(...event)),
+    hasTotalCaps: (publisherId) => all.some((caps) => caps.hasTotalCaps(publisherId)),
+    totalsOf: (campaign, publisherId) =>
+      all.map((caps) => caps.totalsOf(campaign, publisherId)).find(({ length }) => length > 0) ?? none,
+    total: (key) => totals.get(key),
+    totals: [...totals.values()],
+  };
+}
+
 const none: readonly LimitedTotal[] = [];
 
 function findActiveCaps({ offers, publishers }: Snapshot, before: FoundCaps | null): FoundCaps {

@@ -3,7 +3,7 @@ import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { dayOf } from '../platform/lib/time.ts';
 import { firstUuid7After } from '../platform/lib/uuid7.ts';
 import { PartitionFile, type Value } from './export/partition-file.ts';
-import { defaultLimits, pathOf } from './export/write-table.ts';
+import { defaultLimits, type Limits, pathOf } from './export/write-table.ts';
 import { type DataFile, listStored, manifestOfCompaction, readFiles, sumRows, writeManifest } from './manifest.ts';
 import type { Storage } from './storage.ts';
 import { type DataTable, dataTables, schemaVersion, typeOf } from './tables.ts';
@@ -27,6 +27,7 @@ type CompactOptions = {
   checkLock: () => Promise<unknown>;
   /** Publishers whose plain user IDs are removed from all files. */
   withdrawnPublishers: ReadonlySet<number>;
+  limits?: Limits;
 };
 
 /**
@@ -44,57 +45,79 @@ const userColumns: Readonly<Record<string, readonly string[]>> = {
   erasures: ['user_key', 'user_id'],
 };
 
+/**
+ * Number of replaced files after which a manifest is written. With a manifest for each partition, there would soon be
+ * more manifests than anyone can read.
+ */
+const maxReplaced = 1000;
+
 /** User key of erased messages. */
 const noUser = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Rewrites partitions that have several files or rows of erased users. New files are written first, then a manifest
- * that replaces the previous files, and only then are those removed. A compaction that is killed can be repeated. The
- * caller must hold the lock of the export. It is checked again before each manifest and each removal.
+ * Rewrites partitions that have several small files or rows of erased users. New files are written first, then a
+ * manifest that replaces the previous files, and only then are those removed. A compaction that is killed can be
+ * repeated. However large a partition is, one file that is read and one that is written are in memory. The caller must
+ * hold the lock of the export. It is checked again before each manifest and each removal.
  */
 export async function compactDataFiles(
   storage: Storage,
-  { before, checkLock, withdrawnPublishers }: CompactOptions,
+  { before, checkLock, withdrawnPublishers, limits = defaultLimits }: CompactOptions,
   onPartition: (path: string) => void = () => {},
 ): Promise<Compaction> {
   const result: Compaction = { partitions: 0, before: 0, after: 0, erased: 0, removed: 0 };
   const { current } = await readFiles(storage);
   const erased = await readErased(storage, current);
-  // Tombstones come last: they lose their user once all rows of the user are rewritten.
   const isTombstone = ([folder]: [string, unknown]): number => Number(folder.startsWith('erasures/'));
   const partitions = [...groupByPartition(current)].sort((a, b) => isTombstone(a) - isTombstone(b));
-  for (const [folder, files] of partitions) {
-    const [{ table: name, date, publisher_id: publisherId }] = files as [DataFile];
-    const table = dataTables.find((entry) => entry.name === name);
-    if (table === undefined || date >= before) continue;
-    const isErasing = userColumns[name] !== undefined && erased.sessions.size + erased.users.size > 0;
-    const isWithdrawn = name === 'sessions' && withdrawnPublishers.has(publisherId);
-    if (files.length === 1 && !isErasing && !isWithdrawn) continue;
-    const rewritten = await rewrite(storage, files, { table, erased, before, publisherId, isWithdrawn });
-    if (files.length === 1 && rewritten.erased === 0) continue;
-    onPartition(folder);
-    const id = randomUUID();
-    const newFiles: DataFile[] = [];
-    for (const [index, part] of rewritten.parts.entries()) {
-      const path = pathOf(name, { date, publisherId }, `compact-${id}-${index + 1}`);
-      await storage.put(path, part.bytes);
-      const sha256 = createHash('sha256').update(part.bytes).digest('hex');
-      const sizes = { rows: part.rows, test_rows: part.testRows, bytes: part.bytes.length, sha256 };
-      newFiles.push({ path, table: name, date, publisher_id: publisherId, ...sizes });
-    }
+  const rewritten = new Set<string>();
+  let id = randomUUID();
+  let newFiles: DataFile[] = [];
+  let replaces: string[] = [];
+  const finish = async (): Promise<void> => {
+    if (replaces.length === 0) return;
     await checkLock();
     await writeManifest(storage, manifestOfCompaction(id), {
       schema_version: schemaVersion,
       written_at: new Date().toISOString(),
       rows: sumRows(newFiles),
       files: newFiles,
-      replaces: files.map(({ path }) => path),
+      replaces,
     });
-    result.partitions += 1;
-    result.before += files.length;
+    result.before += replaces.length;
     result.after += newFiles.length;
-    result.erased += rewritten.erased;
+    [id, newFiles, replaces] = [randomUUID(), [], []];
+  };
+  for (const [folder, files] of partitions.flatMap((partition) => mergeable(partition, limits.fileBytes))) {
+    const [{ table: name, date, publisher_id: publisherId }] = files as [DataFile];
+    const table = dataTables.find((entry) => entry.name === name);
+    if (table === undefined || date >= before) continue;
+    // Tombstones come last: they lose their user once all rows of the user are rewritten.
+    if (name === 'erasures' || replaces.length >= maxReplaced) await finish();
+    const isErasing = userColumns[name] !== undefined && erased.sessions.size + erased.users.size > 0;
+    const isWithdrawn = name === 'sessions' && withdrawnPublishers.has(publisherId);
+    if (files.length === 1 && !isErasing && !isWithdrawn) continue;
+    onPartition(folder);
+    const store = async ({ bytes, rows, testRows }: Part): Promise<void> => {
+      const path = pathOf(name, { date, publisherId }, `compact-${id}-${newFiles.length + 1}`);
+      await storage.put(path, bytes);
+      const sha256 = createHash('sha256').update(bytes).digest('hex');
+      const sizes = { rows, test_rows: testRows, bytes: bytes.length, sha256 };
+      newFiles.push({ path, table: name, date, publisher_id: publisherId, ...sizes });
+    };
+    // A single file is replaced only if a row of it changes, which is known at its end.
+    const unstored: Part[] = [];
+    const onPart = files.length > 1 ? store : async (part: Part): Promise<void> => void unstored.push(part);
+    const options = { table, erased, before, publisherId, isWithdrawn, limits };
+    const erasedRows = await rewrite(storage, files, options, onPart);
+    if (files.length === 1 && erasedRows === 0) continue;
+    for (const stored of unstored) await store(stored);
+    replaces.push(...files.map(({ path }) => path));
+    rewritten.add(folder);
+    result.erased += erasedRows;
   }
+  await finish();
+  result.partitions = rewritten.size;
   result.removed = await removeUnnamed(storage, checkLock);
   return result;
 }
@@ -108,6 +131,17 @@ function groupByPartition(files: readonly DataFile[]): Map<string, DataFile[]> {
     else group.push(file);
   }
   return groups;
+}
+
+/**
+ * Splits the files of a partition into those that are merged, and large ones that stay as they are. Without this, each
+ * compaction would rewrite all large partitions.
+ */
+function mergeable([folder, files]: [string, DataFile[]], fileBytes: number): [string, DataFile[]][] {
+  const isLarge = ({ bytes }: DataFile): boolean => bytes >= fileBytes / 2;
+  const small = files.filter((file) => !isLarge(file));
+  const alone = files.filter(isLarge).map((file): [string, DataFile[]] => [folder, [file]]);
+  return small.length === 0 ? alone : [[folder, small], ...alone];
 }
 
 type FileRow = Record<string, unknown>;
@@ -154,20 +188,33 @@ const msOf = (micros: unknown): number => Number((micros as bigint) / 1000n);
 
 type Part = { bytes: Buffer; rows: number; testRows: number };
 
-/** Reads files of a partition, removes erased users from their rows, and encodes the rows again. */
+type RewriteOptions = {
+  table: DataTable;
+  erased: Erased;
+  before: string;
+  publisherId: number;
+  isWithdrawn: boolean;
+  limits: Limits;
+};
+
+/**
+ * Reads files of a partition, removes erased users from their rows, and encodes the rows again.
+ * @param onPart called for each new file
+ * @returns the number of rows from which a user was removed
+ */
 async function rewrite(
   storage: Storage,
   files: readonly DataFile[],
-  options: { table: DataTable; erased: Erased; before: string; publisherId: number; isWithdrawn: boolean },
-): Promise<{ parts: Part[]; erased: number }> {
-  const { table, isWithdrawn } = options;
+  options: RewriteOptions,
+  onPart: (part: Part) => Promise<void>,
+): Promise<number> {
+  const { table, isWithdrawn, limits } = options;
   const entries = Object.entries(table.columns);
-  const parts: Part[] = [];
   let erasedRows = 0;
   let part = new PartitionFile(table, schemaVersion);
-  const finish = (): void => {
+  const finish = async (): Promise<void> => {
     const { rows, testRows } = part;
-    if (rows > 0) parts.push({ bytes: part.finish(), rows, testRows });
+    if (rows > 0) await onPart({ bytes: part.finish(), rows, testRows });
     part = new PartitionFile(table, schemaVersion);
   };
   for (const file of files) {
@@ -181,12 +228,12 @@ async function rewrite(
         part.rows += 1;
         if (row.dev === true && table.isTest !== undefined) part.testRows += 1;
       }
-      if (part.pendingRows >= defaultLimits.groupRows) part.encode();
-      if (part.encodedBytes >= defaultLimits.fileBytes) finish();
+      if (part.pendingRows >= limits.groupRows) part.encode();
+      if (part.encodedBytes >= limits.fileBytes) await finish();
     }
   }
-  finish();
-  return { parts, erased: erasedRows };
+  await finish();
+  return erasedRows;
 }
 
 /** Whether a row must lose its user. A tombstone still needs it for partitions that are left alone. */

@@ -49,18 +49,21 @@ export async function readManifest(storage: Storage, name: string): Promise<Mani
 /** Files that are part of the data, and files that a compaction replaced. */
 export type Files = { current: DataFile[]; replaced: Set<string>; lastRun: number };
 
+/** Number of manifests that are read at the same time. A year of hourly runs has 8,760. */
+const maxReads = 16;
+
 /** Reads all manifests. */
 export async function readFiles(storage: Storage): Promise<Files> {
-  const files: DataFile[] = [];
-  const replaced = new Set<string>();
-  let lastRun = 0;
-  for (const name of await storage.list(folder)) {
-    const manifest = await readManifest(storage, name);
-    if (manifest === null) continue;
-    files.push(...manifest.files);
-    for (const path of manifest.replaces) replaced.add(path);
-    lastRun = Math.max(lastRun, manifest.run ?? 0);
-  }
+  const names = (await storage.list(folder)).entries();
+  const manifests: (Manifest | null)[] = [];
+  const readNext = async (): Promise<void> => {
+    for (const [index, name] of names) manifests[index] = await readManifest(storage, name);
+  };
+  await Promise.all(Array.from({ length: maxReads }, readNext));
+  const stored = manifests.filter((manifest) => manifest !== null);
+  const files = stored.flatMap((manifest) => manifest.files);
+  const replaced = new Set(stored.flatMap(({ replaces }) => replaces));
+  const lastRun = stored.reduce((last, { run = 0 }) => Math.max(last, run), 0);
   return { current: files.filter(({ path }) => !replaced.has(path)), replaced, lastRun };
 }
 

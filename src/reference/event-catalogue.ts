@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
 import type { Publisher } from '../catalog/types.ts';
 import { AppError } from '../platform/errors.ts';
@@ -6,19 +7,18 @@ import { createStaticText, type StaticText } from '../platform/http/static-text.
 import { wantedOf } from '../platform/i18n/reader.ts';
 import { eventGroupOf } from '../webhooks/event-groups.ts';
 import { type EventType, type EventTypes, schemaVersion } from '../webhooks/events.ts';
+import { type EventHistory, eventChanges, eventsPath, payloadFields } from './events/payload-fields.ts';
 import type { SearchRow } from './guides/routes.ts';
 import type { DocsAssets } from './site/assets.ts';
-import { sendDocsPage } from './site/page.ts';
+import { sendDocsPage, sendMarkdown } from './site/page.ts';
 
 type Catalogue = { events: EventTypes; publicUrl: string };
 
 type CatalogueDeps = Catalogue & { assets: DocsAssets; isDemo: boolean };
 
-const catalogueName = '/docs/events';
-
 /** Returns the URL of an event schema, which includes the schema version. */
 const schemaUrl = ({ name }: EventType, publicUrl: string): string =>
-  `${publicUrl}${catalogueName}/${name}.v${schemaVersion}.json`;
+  `${publicUrl}${eventsPath}/${name}.v${schemaVersion}.json`;
 
 /** Builds the JSON Schema (2020-12) of an event payload. */
 const schemaOf = (type: EventType, publicUrl: string) => ({
@@ -44,9 +44,11 @@ const samplePublisher = { id: 1, ...sampleSettings } as Partial<Publisher> as Pu
 const sampleOf = ({ sample }: EventType, publicUrl: string): unknown =>
   JSON.parse(sample({ publisher: samplePublisher, publicUrl, nowMs: sampleAtMs }).toString());
 
+const historyFile = new URL('../../assets/openapi/events.json', import.meta.url);
+
 /**
- * Registers the event catalogue routes: `GET /docs/events`, as a page and in machine-readable form, and the schema of
- * each event (docs/reference/webhooks.md#event-catalogue).
+ * Registers the event catalogue routes: `GET /docs/events`, as a page, as JSON and as Markdown, and the schema of each
+ * event (docs/reference/webhooks.md#event-catalogue).
  * @returns a function that loads the search entries for the events
  */
 export function eventCatalogueRoutes(
@@ -55,23 +57,37 @@ export function eventCatalogueRoutes(
 ): () => Promise<SearchRow[]> {
   const types = [...events.values()];
   const schemas = new Map(types.map((type) => [`${type.name}.v${schemaVersion}.json`, schemaOf(type, publicUrl)]));
-  const list = types.map((type) => ({
-    name: type.name,
-    group: eventGroupOf(type),
-    title: type.title,
-    description: type.description,
-    version: schemaVersion,
-    schema_url: schemaUrl(type, publicUrl),
-    sample: sampleOf(type, publicUrl),
-  }));
+  const history = JSON.parse(readFileSync(historyFile, 'utf8')) as EventHistory;
+  const list = types.map((type) => {
+    const sample = sampleOf(type, publicUrl);
+    return {
+      name: type.name,
+      group: eventGroupOf(type),
+      title: type.title,
+      description: type.description,
+      version: schemaVersion,
+      schema_url: schemaUrl(type, publicUrl),
+      sample,
+      fields: payloadFields(type.payload, sample, history[type.name]),
+      changes: eventChanges(history[type.name]),
+    };
+  });
 
   const listed = async () => ({ message: 'Events found.', data: list });
   const pageEvents = types.map(({ payload }, index) => ({ ...(list[index] as (typeof list)[number]), payload }));
   let page: Promise<StaticText> | null = null;
+  let markdown: Promise<StaticText> | null = null;
 
-  app.get(`${catalogueName}.json`, { schema: { hide: true } }, listed);
+  app.get(`${eventsPath}.json`, { schema: { hide: true } }, listed);
 
-  app.get(catalogueName, { schema: { hide: true } }, async (request, reply) => {
+  app.get(`${eventsPath}.md`, { schema: { hide: true } }, async (request, reply) => {
+    markdown ??= import('./events/page.ts').then(({ renderEventsMarkdown }) =>
+      createStaticText(renderEventsMarkdown(pageEvents, publicUrl)),
+    );
+    return sendMarkdown(request, reply, await markdown);
+  });
+
+  app.get(eventsPath, { schema: { hide: true } }, async (request, reply) => {
     reply.header('vary', 'accept');
     if (!request.headers.accept?.includes('text/html')) return listed();
     page ??= import('./events/page.ts').then(({ renderEventsPage }) =>
@@ -81,7 +97,7 @@ export function eventCatalogueRoutes(
   });
 
   app.get(
-    `${catalogueName}/:file`,
+    `${eventsPath}/:file`,
     { schema: { hide: true, params: Type.Object({ file: Type.String() }) } },
     async (request, reply) => {
       const schema = schemas.get(request.params.file);
@@ -90,8 +106,7 @@ export function eventCatalogueRoutes(
       return JSON.stringify(schema);
     },
   );
-  return async () =>
-    types.map(({ name, title, description }) => [`${catalogueName}#${name}`, name, title, description]);
+  return async () => types.map(({ name, title, description }) => [`${eventsPath}#${name}`, name, title, description]);
 }
 
 /** Returns the schema name of an event, such as `UspSelectionEvent` for `usp.selection`. */

@@ -9,7 +9,7 @@ import { transaction } from '../platform/db/pool.ts';
 import type { Click, ClickSession } from './clicks/insert-clicks.ts';
 import type { EventMeter } from './event-rows.ts';
 import {
-  type Counted,
+  type CountedIn,
   createBeaconWriter,
   createWriters,
   needsTransaction,
@@ -85,15 +85,19 @@ function createEventBatchers<Event extends TrackedEvent, Result>(
     meter: batchMeters(name),
     ...batchLimits,
   });
-  const counted = createBatcher<Counted<Event>, Result>({
+  const counted = createBatcher<CountedIn<Event>, Result>({
     write: (items) => transaction(pool, (executor) => writeCounted(executor, catalog.current(), items, writers)),
     dbHealth,
     meter: batchMeters(`capped_${name}`),
     ...batchLimits,
   });
   return {
-    add: (event, campaign) =>
-      needsTransaction(catalog.current(), event, campaign) ? counted.add({ event, campaign }) : plain.add(event),
+    add: (event, campaign) => {
+      const snapshot = catalog.current();
+      return needsTransaction(snapshot, event, campaign)
+        ? counted.add({ event, campaign, snapshot })
+        : plain.add(event);
+    },
     written: () => {
       const [ofPlain, ofCounted] = [plain.written(), counted.written()];
       return ofPlain === null ? ofCounted : Promise.all([ofPlain, ofCounted]);

@@ -1,4 +1,4 @@
-import { activeCapsOf } from '../budgets/caps.ts';
+import { activeCapsOf, activeCapsOfSnapshots } from '../budgets/caps.ts';
 import { type CountedEvent, countEvents } from '../budgets/count.ts';
 import { insertNoThanks, type NoThanks } from '../budgets/opt-outs.ts';
 import { ownKind, rulesOf } from '../catalog/event-kinds.ts';
@@ -84,6 +84,9 @@ export function createWriters(
 /** Event in a campaign with caps. The event is counted in the same transaction that stores it. */
 export type Counted<Event> = { event: Event; campaign: Campaign };
 
+/** Event with the snapshot that contains its campaign, whose publisher may be dropped before the event is stored. */
+export type CountedIn<Event> = Counted<Event> & { snapshot: Snapshot };
+
 /** Returns the kind of event that caps may count this event as, or null if caps never count it. */
 function capEventOf({ kind, name }: TrackedEvent): CapEvent | null {
   if (kind === 'own') return name === undefined ? null : ownKind(name);
@@ -132,8 +135,9 @@ export async function countWritten(
   executor: Transaction,
   snapshot: Snapshot,
   events: readonly CountedEvent[],
+  activeCaps = activeCapsOf(snapshot),
 ): Promise<void> {
-  const unbilled = await countEvents(executor, activeCapsOf(snapshot), events);
+  const unbilled = await countEvents(executor, activeCaps, events);
   if (unbilled.length > 0) await markUnbilled(executor, unbilled);
   await enqueuePaidEvents(executor, snapshot, events, unbilled);
 }
@@ -141,11 +145,12 @@ export async function countWritten(
 /** Stores events and counts the new ones for caps, in one transaction. */
 export async function writeCounted<Event extends TrackedEvent, Result>(
   executor: Transaction,
-  snapshot: Snapshot,
-  items: readonly Counted<Event>[],
+  current: Snapshot,
+  items: readonly CountedIn<Event>[],
   writers: Writers<Event, Result>,
 ): Promise<readonly Result[]> {
-  await countWritten(executor, snapshot, await writeUncounted(executor, items, writers));
+  const activeCaps = activeCapsOfSnapshots([current, ...items.map(({ snapshot }) => snapshot)]);
+  await countWritten(executor, current, await writeUncounted(executor, items, writers), activeCaps);
   return writers.resultsOf(
     executor,
     items.map(({ event }) => event),

@@ -2,6 +2,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { dayOfUuid7 } from '../platform/lib/uuid7.ts';
 import { problem, wordProblem } from '../platform/problem.ts';
+import { type DestinationKind, kindOf } from './destinations/kinds.ts';
 import { endpointData, isoTime } from './raise-events.ts';
 
 /** Key of an attempt in the delivery log. */
@@ -201,6 +202,7 @@ export function answerText({ status, error, firstLine }: FailedAttempt): string 
 
 type FixKind =
   | 'transformation'
+  | 'destination'
   | 'url'
   | 'redirect'
   | 'method'
@@ -242,7 +244,24 @@ const kindsByClass: Readonly<Record<string, FixKind>> = {
   transformation: 'transformation',
 };
 
-function fixKindOf({ status, error }: FailedAttempt): FixKind {
+/** First fields of the destinations in the endpoint form. Pull endpoints have none. */
+const destinationFields: Partial<Record<DestinationKind | 'http', string>> = {
+  nats: 'nats-address',
+  kafka: 'kafka-brokers',
+  sqs: 'sqs-queue_url',
+  eventbridge: 'eventbridge-bus',
+  s3: 's3-bucket',
+};
+
+/** Problems whose cause is in the address or the login of a destination other than HTTP. */
+const destinationProblems: ReadonlySet<FixKind> = new Set(['url', 'redirect', 'method', 'headers']);
+
+function fixKindOf(url: string, failure: FailedAttempt): FixKind {
+  const kind = answerKindOf(failure);
+  return kindOf(url) !== 'http' && destinationProblems.has(kind) ? 'destination' : kind;
+}
+
+function answerKindOf({ status, error }: FailedAttempt): FixKind {
   if (status === null) return kindsByClass[error?.class ?? ''] ?? 'other';
   if (status >= 300 && status < 400) return 'redirect';
   return kindsByStatus[status] ?? (status >= 500 ? 'server' : 'other');
@@ -254,12 +273,14 @@ function fixKindOf({ status, error }: FailedAttempt): FixKind {
  */
 export type Fix = { text: string; link: string; path: string };
 
-export function fixOf(endpointId: number, failure: FailedAttempt): Fix {
-  const kind = fixKindOf(failure);
-  const field = fields[kind];
+/** @param endpoint ID and URL of the endpoint; the URL may lack its query */
+export function fixOf({ id, url }: { id: number; url: string }, failure: FailedAttempt): Fix {
+  const kind = fixKindOf(url, failure);
+  const field = kind === 'destination' ? destinationFields[kindOf(url)] : fields[kind];
+  const label = kind === 'transformation' || kind === 'destination' ? kind : field;
   return {
     text: t('webhooks.fixText', { kind }),
-    link: t('webhooks.fixLink', { field: kind === 'transformation' ? kind : (field ?? 'other') }),
-    path: field === undefined ? `/deliveries/${failure.deliveryId}` : `/settings/webhooks/${endpointId}#f-${field}`,
+    link: t('webhooks.fixLink', { field: field === undefined ? 'other' : (label ?? 'other') }),
+    path: field === undefined ? `/deliveries/${failure.deliveryId}` : `/settings/webhooks/${id}#f-${field}`,
   };
 }

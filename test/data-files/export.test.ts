@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compactDataFiles } from '../../src/data-files/compact.ts';
+import { dueRun } from '../../src/data-files/export/run.ts';
+import { defaultLimits } from '../../src/data-files/export/write-table.ts';
 import { readFiles } from '../../src/data-files/manifest.ts';
 import { dataTables } from '../../src/data-files/tables.ts';
 import { dayOf } from '../../src/platform/lib/time.ts';
@@ -46,6 +48,15 @@ test('an export writes each row once, and a later one only the rows since', asyn
   expect((await rowsOf('sessions')) - before).toBe(2);
   await rollUpAll(t);
   expect(await verifyAll(t, folder.storage)).toEqual([]);
+});
+
+test('a manual export also contains the rows since a planned run', async () => {
+  await t.pool.query("update data_file_runs set planned_at = planned_at - interval '1 hour'");
+  expect(await dueRun(t.pool, false)).toBe(null); // the run is planned, and waits until its attempts have ended
+  const before = await rowsOf('sessions');
+  await visit();
+  await exportAll(t, folder.storage);
+  expect((await rowsOf('sessions')) - before).toBe(1);
 });
 
 test('a row of a transaction that was open during an export is in the next one', async () => {
@@ -191,6 +202,30 @@ test('a compaction merges files without changing the data, and removes erased us
   expect(rows).toHaveLength(1);
   expect(await verifyAll(t, folder.storage)).toEqual([]);
   expect(await compactDataFiles(folder.storage, compactAll)).toMatchObject({ partitions: 0, removed: 0 });
+});
+
+test('a compaction of a large partition stores each file before it reads on, and leaves full files alone', async () => {
+  for (let run = 0; run < 5; run += 1) {
+    await t.pool.query(
+      `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
+      select current_date, gen_random_uuid(), 1, 'impression', 77, 1, 1, now() from generate_series(1, 1000)`,
+    );
+    await exportAll(t, folder.storage);
+  }
+  const calls: string[] = [];
+  const logged =
+    <Rest extends unknown[], Result>(kind: string, work: (name: string, ...rest: Rest) => Result) =>
+    (name: string, ...rest: Rest): Result => {
+      if (name.includes('publisher=77/')) calls.push(kind);
+      return work(name, ...rest);
+    };
+  const { get, put } = folder.storage;
+  const storage = { ...folder.storage, get: logged('get', get), put: logged('put', put) };
+  const options = { ...compactAll, limits: { ...defaultLimits, groupRows: 100, fileBytes: 100_000 } };
+  await compactDataFiles(storage, options);
+  expect(calls.indexOf('put')).toBeLessThan(calls.lastIndexOf('get'));
+  expect(await verifyAll(t, folder.storage)).toEqual([]);
+  expect(await compactDataFiles(folder.storage, options)).toMatchObject({ partitions: 0 });
 });
 
 test('an export stops after a restore, and starts again with all rows in an empty folder', async () => {

@@ -20,7 +20,8 @@ type StoredRecord = {
   timestampMs: number;
 };
 
-type Produce = { node: number; partition: number; sequence: number };
+/** Record that a producer sends. `size` is that of its batch, in bytes. */
+type Produce = { node: number; partition: number; sequence: number; size: number };
 
 /** Reaction to a record: an error code, or a fault. Null stores the record. */
 type Reaction = number | 'hang' | 'close' | 'store and close' | null;
@@ -93,8 +94,9 @@ export async function startKafka(options: KafkaOptions = {}) {
     const name = request.text();
     request.int32();
     const partition = request.int32();
-    const batch = decodeBatch(request.take(request.int32()));
-    const reaction = name === topic ? cluster.react({ node, partition, sequence: batch.sequence }) : 3;
+    const size = request.int32();
+    const batch = decodeBatch(request.take(size));
+    const reaction = name === topic ? cluster.react({ node, partition, sequence: batch.sequence, size }) : 3;
     if (reaction === 'hang' || reaction === 'close') return reaction;
     let code = typeof reaction === 'number' ? reaction : 0;
     if (cluster.leaders[partition] !== node) code = 6;

@@ -51,6 +51,22 @@ test('the endpoint page says what the receiver answered, since when, how often, 
   });
 });
 
+test('the page of a broker endpoint links to the address and login of the broker, in English and German', async () => {
+  const me = await addManager(t);
+  const destination = { kind: 'kafka', brokers: '127.0.0.1:1', topic: 'orders', tls: false };
+  const body = { destination, events: ['usp.selection'], retry_steps_s: [0] };
+  const { id } = (await me.call('POST', '/webhook-endpoints', body)).json().data;
+  await dispatcher();
+  await untilAttempted(t, await me.enqueueDelivery(), 1);
+  const admin = await signInAs(t, 'admin', me.id);
+  const page = async (language: string) =>
+    (await admin.get(`/dashboard/p/${me.id}/settings/webhooks/${id}`, { 'accept-language': language })).body;
+  await expect.poll(() => page('en')).toContain('Check the address, the names and the login of the destination');
+  expect(await page('en')).toMatch(/settings\/webhooks\/\d+#f-kafka-brokers">Check the destination/);
+  expect(await page('en')).toContain('id="f-kafka-brokers"');
+  expect(await page('de')).toContain('Prüfen Sie Adresse, Namen und Zugangsdaten des Ziels');
+});
+
 test('a success removes the last failure, and a response that disables the endpoint is shown', async () => {
   let status = 500;
   const { me, page, state } = await failWith((response) => void response.writeHead(status).end('Moved away'));

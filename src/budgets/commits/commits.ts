@@ -1,10 +1,18 @@
-import { activeCapsOf, type LimitedFetch, noHistory, noTotals, planFetch, totalsKey } from '../caps.ts';
+import {
+  activeCapsOf,
+  activeCapsOfSnapshots,
+  type LimitedFetch,
+  noHistory,
+  noTotals,
+  planFetch,
+  totalsKey,
+} from '../caps.ts';
 import type { FetchCommits, Refusals, StoredUsage } from '../fetches.ts';
 import { historyOf, type OpenHistory, readHistories } from '../history/history.ts';
 import { type Reservation, reservationsOf } from '../reservations/reservations.ts';
 import { insertSessions, insertUnlessChanged, insertUnlessOptedOut } from '../sessions.ts';
 import { totalsAt } from '../usage/totals.ts';
-import { activeCapsOfBatch, type CommitDeps, commitLocked, reserveImpressions } from './locked.ts';
+import { type CommitDeps, commitLocked, reserveImpressions } from './locked.ts';
 
 const nothingUsed: StoredUsage = { history: noHistory, totals: noTotals };
 const noReservations: readonly Reservation[] = [];
@@ -34,7 +42,7 @@ export function createFetchCommits(deps: CommitDeps): FetchCommits {
     decideWithHistories: async (fetches, { profiles, begin, decide }) => {
       const users = new Map(fetches.map((fetch) => [keyOf(fetch), fetch.publisher.id]));
       const { histories, profileRows } = await readHistories(pool, users, eventsStoredUntil(), profiles);
-      const activeCaps = activeCapsOfBatch(fetches);
+      const activeCaps = activeCapsOfSnapshots(fetches.map(({ snapshot }) => snapshot));
       const nowMs = now();
       begin(profileRows);
       return fetches.map((fetch) => {

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import {
   type ActiveCaps,
-  activeCapsOf,
+  activeCapsOfSnapshots,
   type LimitedFetch,
   noHistory,
   type OptOuts,
@@ -99,7 +99,7 @@ async function tryCommit<Fetch extends LimitedFetch, Decision extends LimitedDec
   exhausted: ReadonlySet<string>,
 ): Promise<{ decisions: Decision[]; used: readonly CampaignUsage[] }> {
   const nowMs = now();
-  const activeCaps = activeCapsOfBatch(batch);
+  const activeCaps = activeCapsOfSnapshots(batch.map(({ snapshot }) => snapshot));
   const storedUsage = await usage.load(activeCaps);
   const assumed = exhausted.size === 0 ? storedUsage.fork() : withExhausted(storedUsage, exhausted, activeCaps, nowMs);
   const ledger: Ledger = { table: assumed.fork(), deltas: [], reservations: [] };
@@ -200,10 +200,6 @@ function reserveTotals(
     }
   }
 }
-
-/** Returns the active caps of the newest catalogue in a batch. */
-export const activeCapsOfBatch = (batch: readonly LimitedFetch[]): ActiveCaps =>
-  activeCapsOf(batch.reduce((a, b) => (b.snapshot.version > a.snapshot.version ? b : a)).snapshot);
 
 /** Reserves impressions in a user's history for the offers in a session, if a frequency cap counts them. */
 export function reserveImpressions(

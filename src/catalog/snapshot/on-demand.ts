@@ -198,8 +198,18 @@ type OnDemand = {
   stop: () => Promise<void>;
 };
 
-/** Maximum number of publishers that are loaded in one transaction. */
+/** Maximum number of publishers that are loaded in one transaction, and the number before their size is known. */
 const maxPerLoad = 100;
+const firstPerLoad = 10;
+
+/**
+ * Factor of the limit above which loads wait for publishers to become idle, and the share of the limit that one load
+ * may add. Together, they keep the memory below twice the limit even if all publishers are requested at once.
+ */
+const maxExcess = 1.5;
+const loadShare = 0.5;
+/** Number of drop checks after which a load waits no longer, because the other publishers are in constant use. */
+const maxWaitChecks = 7;
 
 /** Number of attempts to load publishers while the configuration keeps changing. */
 const loadAttempts = 5;
@@ -216,9 +226,16 @@ export function createOnDemand(options: OnDemandOptions): OnDemand {
   const estimateBytes = createEstimate();
   const loading = new Map<number, Promise<void>>();
   const counts = { loads: 0, drops: 0 };
+  const onCheck = new Set<() => void>();
   /** Publishers of the next load, which has not started yet. */
   let next: Load | null = null;
   let running: Promise<unknown> = Promise.resolve();
+  /** Loads start one after the other, so that each one takes the memory of the previous one into account. */
+  let lastLoad: Promise<unknown> = Promise.resolve();
+  let perLoad = firstPerLoad;
+  /** Whether the last load has waited in vain, because all publishers are in use. Later ones then hardly wait. */
+  let isOverloaded = false;
+  let stopped = false;
   let bytes = 0;
   let warnedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -237,11 +254,32 @@ export function createOnDemand(options: OnDemandOptions): OnDemand {
       close();
       await loadPublishers([...load.ids]);
     };
-    load.done = failFast(() => inTurn(loadAll)).finally(() => {
+    const previous = lastLoad;
+    load.done = failFast(async () => {
+      await previous;
+      await untilThereIsRoom();
+      await inTurn(loadAll);
+    }).finally(() => {
       close();
       for (const id of load.ids) loading.delete(id);
     });
+    lastLoad = load.done.catch(() => {});
     return load;
+  }
+
+  /** Waits while loaded publishers exceed the limit by far and some of them may soon be idle. */
+  async function untilThereIsRoom(): Promise<void> {
+    const isFull = (): boolean => bytes > limitBytes * maxExcess && !stopped;
+    const mostChecks = isOverloaded ? 1 : maxWaitChecks;
+    for (let checks = 0; isFull() && checks < mostChecks; checks += 1)
+      await new Promise<void>((resolve) => onCheck.add(resolve));
+    isOverloaded = isFull();
+  }
+
+  function estimate(): void {
+    bytes = estimateBytes(current());
+    const { length: publishers } = loadedPublishers(current());
+    if (publishers > 0) perLoad = Math.floor(Math.min(maxPerLoad, (limitBytes * loadShare * publishers) / bytes));
   }
 
   async function loadPublishers(publisherIds: readonly number[]): Promise<void> {
@@ -250,7 +288,7 @@ export function createOnDemand(options: OnDemandOptions): OnDemand {
       if (missing.length === 0) return;
       if (await extend(missing)) {
         counts.loads += missing.length;
-        bytes = estimateBytes(current());
+        estimate();
         if (bytes > limitBytes) dropIdle();
         return;
       }
@@ -260,12 +298,12 @@ export function createOnDemand(options: OnDemandOptions): OnDemand {
   }
 
   function dropIdle(): void {
-    bytes = estimateBytes(current());
+    estimate();
     const idle = chooseIdle(current(), bytes);
     if (idle.size > 0) {
       replace(without(current(), idle));
       counts.drops += idle.size;
-      bytes = estimateBytes(current());
+      estimate();
     }
     if (bytes <= limitBytes || now() - warnedAtMs < minuteMs) return;
     warnedAtMs = now();
@@ -273,7 +311,13 @@ export function createOnDemand(options: OnDemandOptions): OnDemand {
     logger.warn({ publishers, bytes, limitBytes }, 'publishers in use need more memory than CATALOGUE_MEMORY_MB');
   }
 
-  const timer = setInterval(() => void inTurn(async () => dropIdle()), dropCheckMs);
+  /** Resolves the promises that wait for the next check. */
+  function endCheck(): void {
+    for (const resolve of onCheck) resolve();
+    onCheck.clear();
+  }
+
+  const timer = setInterval(() => void inTurn(async () => dropIdle()).finally(endCheck), dropCheckMs);
   return {
     ready: (publisherId) => {
       const index = current().publishers.get(publisherId)?.index;
@@ -284,7 +328,7 @@ export function createOnDemand(options: OnDemandOptions): OnDemand {
       }
       const underWay = loading.get(publisherId);
       if (underWay !== undefined) return underWay;
-      if (next === null || next.ids.size >= maxPerLoad) next = startLoad();
+      if (next === null || next.ids.size >= perLoad) next = startLoad();
       next.ids.add(publisherId);
       loading.set(publisherId, next.done);
       return next.done;
@@ -292,7 +336,9 @@ export function createOnDemand(options: OnDemandOptions): OnDemand {
     inTurn,
     residence: () => ({ publishers: loadedPublishers(current()).length, bytes, ...counts }),
     stop: async () => {
+      stopped = true;
       clearInterval(timer);
+      endCheck();
       await running;
     },
   };

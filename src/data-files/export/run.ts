@@ -173,11 +173,12 @@ export async function findWithdrawnPublishers(executor: Executor): Promise<Set<n
 
 const lockKey = "hashtext('perkwire_data_files')";
 
-/** Result of `exportDue`. `busy` means that another process is exporting. */
+/** Result of `exportDue`, with the last run. `busy` means that another process is exporting. */
 export type ExportResult = { state: 'exported' | 'nothing due' | 'busy'; run?: number; rows?: number };
 
 /**
- * Exports the run that is due, unless another process is exporting.
+ * Exports the run that is due, unless another process is exporting. With `atOnce`, a run that was planned earlier is
+ * followed by another one, so that all rows that were committed before the call are exported.
  * @param client connection used only for this export, without a timeout; the caller must close it, even after an error
  */
 export async function exportDue(
@@ -186,10 +187,15 @@ export async function exportDue(
 ): Promise<ExportResult> {
   const { rows } = await client.query<{ locked: boolean }>(`select pg_try_advisory_lock(${lockKey}) as locked`);
   if (rows[0]?.locked !== true) return { state: 'busy' };
-  const run = await dueRun(client, atOnce);
-  if (run === null) return { state: 'nothing due' };
-  const manifest = await exportRun(client, run, options);
-  return { state: 'exported', run: run.id, rows: Object.values(manifest.rows).reduce((sum, rows) => sum + rows, 0) };
+  const { rows: open } = await client.query('select from data_file_runs where confirmed_at is null');
+  let rowCount = 0;
+  for (let runs = atOnce ? open.length + 1 : 1; ; runs -= 1) {
+    const run = await dueRun(client, atOnce);
+    if (run === null) return { state: 'nothing due' };
+    const manifest = await exportRun(client, run, options);
+    rowCount += Object.values(manifest.rows).reduce((sum, count) => sum + count, 0);
+    if (runs === 1) return { state: 'exported', run: run.id, rows: rowCount };
+  }
 }
 
 /** Stores why an export failed, for operators. */

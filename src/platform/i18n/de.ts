@@ -4785,7 +4785,7 @@ export const de: Messages = {
       '<b># Anfragen in Folge fehlgeschlagen</b>.}}',
     fixText:
       '{kind, select, transformation {Korrigieren Sie die Transformation und wählen Sie dann „Jetzt erneut ' +
-      'versuchen“.} ' +
+      'versuchen“.} destination {Prüfen Sie Adresse, Namen und Zugangsdaten des Ziels sowie deren Rechte.} ' +
       'url {Prüfen Sie, ob die URL stimmt und der Server erreichbar ist.} redirect {Weiterleitungen ' +
       'werden nicht befolgt. Geben Sie die URL ein, auf die der Server weiterleitet.} method {Der Server akzeptiert ' +
       'diese HTTP-Methode nicht. Wählen Sie die andere.} headers {Der Server lehnt die Zugangsdaten ab. Prüfen Sie ' +
@@ -4794,8 +4794,8 @@ export const de: Messages = {
       'Sie ein Limit fest.} certificate {Prüfen Sie das TLS-Zertifikat des Servers.} server {Suchen Sie die Ursache ' +
       'im Protokoll Ihres Servers.} other {Sehen Sie sich Anfrage und Antwort an, um die Ursache zu finden.}}',
     fixLink:
-      '{field, select, transformation {Transformation bearbeiten} url {URL prüfen} method {Methode ändern} ' +
-      'headers {Header prüfen} deadline_s {Zeitlimit ' +
+      '{field, select, transformation {Transformation bearbeiten} destination {Ziel prüfen} ' +
+      'url {URL prüfen} method {Methode ändern} headers {Header prüfen} deadline_s {Zeitlimit ' +
       'ändern} rate_limit_per_s {Limit festlegen} other {Anfrage und Antwort ansehen}}',
     lastSuccess: 'Letzter Erfolg',
     latency: 'Latenz (ms)',

@@ -4469,8 +4469,9 @@ export const en = {
       '{failures, plural, =0 {} one {<b>1 request has failed</b> since {since}.} other {<b># requests in a row have ' +
       'failed</b> since {since}.}}',
     fixText:
-      '{kind, select, transformation {Correct the transformation, then select “Retry now”.} url {Check that the URL ' +
-      'is correct and that the server is reachable.} redirect {Redirects are ' +
+      '{kind, select, transformation {Correct the transformation, then select “Retry now”.} destination {Check ' +
+      'the address, the names and the login of the destination, and the permissions of the login.} ' +
+      'url {Check that the URL is correct and that the server is reachable.} redirect {Redirects are ' +
       'not followed. Enter the URL that the server redirects to.} method {The server does not accept this HTTP ' +
       'method. Choose the other one.} headers {The server rejects the credentials. Check the headers, and how your ' +
       'server verifies the signature.} timeout {Respond before you process the event, or set a longer timeout.} rate ' +
@@ -4478,8 +4479,8 @@ export const en = {
       'server {Look for the cause in the log of your server.} other {Look at the request and the response to find ' +
       'the cause.}}',
     fixLink:
-      '{field, select, transformation {Edit the transformation} url {Check the URL} method {Change the method} ' +
-      'headers {Check the headers} deadline_s {Change ' +
+      '{field, select, transformation {Edit the transformation} destination {Check the destination} ' +
+      'url {Check the URL} method {Change the method} headers {Check the headers} deadline_s {Change ' +
       'the timeout} rate_limit_per_s {Set a limit} other {View request and response}}',
     lastSuccess: 'Last success',
     latency: 'Latency (ms)',

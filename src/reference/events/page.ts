@@ -1,12 +1,12 @@
-import { html, trusted } from '../../platform/http/html.ts';
+import { type Html, html, nothing, trusted } from '../../platform/http/html.ts';
 import { type EventGroup, eventGroups } from '../../webhooks/event-groups.ts';
-import type { ApiDocument } from '../openapi/example-request.ts';
 import type { Node } from '../openapi/operation-components.ts';
-import { fieldsOf } from '../operations/fields.ts';
+import { fieldsOf, formatValue } from '../operations/fields.ts';
 import type { DocsAssets } from '../site/assets.ts';
 import { renderCode } from '../site/highlight.ts';
 import { inlineText } from '../site/inline-text.ts';
 import { renderDocsPage } from '../site/page.ts';
+import { type EventChange, eventsPath, noReferences, type PayloadField, shortExample } from './payload-fields.ts';
 
 /** Event in the catalogue. `payload` is its schema with all references resolved. */
 export type ShownEvent = {
@@ -18,9 +18,9 @@ export type ShownEvent = {
   group: EventGroup;
   sample: unknown;
   payload: Node;
+  fields: readonly PayloadField[];
+  changes: readonly EventChange[];
 };
-
-const noReferences = { paths: {} } as ApiDocument;
 
 const groupTitles: Readonly<Record<EventGroup, string>> = {
   users: 'Users and perks',
@@ -62,9 +62,9 @@ export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAsse
         <p>
           Events that Perkwire sends to your webhook endpoints.
           See <a href="/docs/guides/receiving-webhooks">Receive webhooks</a> for how to verify and answer them.
-          This page is also available <a href="/docs/events.json">as JSON</a>, and
-          <a href="/docs/json">OpenAPI</a> contains the events as webhooks. Your dashboard lists which of your
-          endpoints receive each event.
+          This page is also available <a href="/docs/events.json">as JSON</a> and
+          <a href="${eventsPath}.md">as Markdown</a>, and <a href="/docs/json">OpenAPI</a> contains the events as
+          webhooks. Your dashboard lists which of your endpoints receive each event.
         </p>
       </header>
       ${groupsOf(events).map(
@@ -77,7 +77,7 @@ export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAsse
   });
 
 const eventDetails = (
-  { name, title, description, version, schema_url: schemaUrl, sample, payload }: ShownEvent,
+  { name, title, description, version, schema_url: schemaUrl, sample, payload, fields, changes }: ShownEvent,
   isDemo: boolean,
 ) => html`
 <details class="event" id="${name}">
@@ -89,7 +89,8 @@ const eventDetails = (
         · <a href="${new URL(schemaUrl).pathname}" download>JSON Schema of the payload</a>
         · <a href="#${name}">Link to this event</a>
       </p>
-      ${fieldsOf(noReferences, payload)}
+      ${fieldsOf(noReferences, payload, { parents: [], noteOf: noteIn(fields) })}
+      ${changes.length > 0 && html`<h4>Changes</h4><ul class="changes">${changes.map(changeLine)}</ul>`}
     </div>
     <div class="beside">
       <div class="example">
@@ -99,3 +100,60 @@ const eventDetails = (
     </div>
   </div>
 </details>`;
+
+/** Returns a function that renders the example of a field, and the release that added it. */
+function noteIn(fields: readonly PayloadField[]): (path: string) => Html {
+  const byPath = new Map(fields.map((field) => [field.path.replaceAll('[]', ''), field]));
+  return (path) => {
+    const { values = [], example, since = null } = byPath.get(path) ?? {};
+    // A field with a single value needs no example.
+    const text = values.length === 1 ? null : shortExample(example);
+    if (text === null && since === null) return nothing;
+    return html`<p class="limits">
+      ${text !== null && html`<span>Example: <code>${text}</code></span> `}
+      ${since !== null && html`<span>Since ${since}</span>`}
+    </p>`;
+  };
+}
+
+const changeLine = ({ release, isFirst, fields }: EventChange): Html => html`
+  <li><strong>${release}</strong>: ${
+    isFirst
+      ? 'event added'
+      : html`added ${fields.map((field, index) => html`${index > 0 && ', '}<code>${field}</code>`)}`
+  }</li>`;
+
+/** Renders the event catalogue as Markdown, for language models and other programs that read the guides. */
+export const renderEventsMarkdown = (events: readonly ShownEvent[], publicUrl: string): string =>
+  `${[
+    '# Webhook events',
+    'Perkwire sends these events to your webhook endpoints. Ignore fields that you do not know, because later ' +
+      `releases can add some. See also [Receive webhooks](${publicUrl}/docs/guides/receiving-webhooks.md).`,
+    ...events.flatMap(eventSection),
+  ].join('\n\n')}\n`;
+
+const eventSection = ({ name, title, description, schema_url, fields, changes, sample }: ShownEvent): string[] => [
+  `## ${name}`,
+  `**${title}.** ${description} [JSON Schema](${schema_url})`,
+  ['| Field | Type | Since | Example | Description |', '| --- | --- | --- | --- | --- |', ...fields.map(fieldRow)].join(
+    '\n',
+  ),
+  `\`\`\`json\n${JSON.stringify(sample, null, 2)}\n\`\`\``,
+  ...(changes.length === 0 ? [] : [`Changes:\n\n${changes.map(changeItem).join('\n')}`]),
+];
+
+/** Writes text in a table cell. */
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
+
+/** Writes a value as code in a table cell. A backtick would end the code. */
+const code = (text: string): string => `\`${cell(text).replaceAll('`', "'")}\``;
+
+function fieldRow({ path, type, required, description, values, since, example }: PayloadField): string {
+  const text = shortExample(example);
+  const choice = values.length > 1 ? `One of ${values.map((value) => code(formatValue(value))).join(', ')}.` : '';
+  const about = [required ? '' : 'Optional.', description ?? '', choice].filter((part) => part !== '').join(' ');
+  return `| ${[code(path), cell(type), since ?? '', text === null ? '' : code(text), cell(about)].join(' | ')} |`;
+}
+
+const changeItem = ({ release, isFirst, fields }: EventChange): string =>
+  `- ${release}: ${isFirst ? 'event added' : `added ${fields.map(code).join(', ')}`}`;

@@ -1,3 +1,4 @@
+import { eventsPath } from '../events/payload-fields.ts';
 import { addressOf, exampleHosts } from './addresses.ts';
 import { guideGroups, guidesPath } from './guides.ts';
 
@@ -58,7 +59,7 @@ export async function renderLlmsText(publicUrl: string, read: (file: string) => 
     `All paths are relative to ${publicUrl}. Calls authenticate with a publisher's API key.\n`,
     '## API\n',
     `- [OpenAPI 3.1 description](${publicUrl}/docs/json): All operations, with an example of each request.`,
-    `- [Webhook events](${publicUrl}/docs/events): All events, with their schemas and samples.\n`,
+    `- [Webhook events](${publicUrl}${eventsPath}.md): All events, with the fields of their payloads and samples.\n`,
     ...sections,
   ].join('\n');
 }

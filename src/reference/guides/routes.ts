@@ -1,14 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing, trusted } from '../../platform/http/html.ts';
-import { createStaticText, type StaticText, sendStaticText } from '../../platform/http/static-text.ts';
+import { createStaticText, type StaticText } from '../../platform/http/static-text.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { DocsAssets } from '../site/assets.ts';
-import { caching, renderDocsPage, sendDocsPage } from '../site/page.ts';
+import { renderDocsPage, sendDocsPage, sendMarkdown } from '../site/page.ts';
 import { allGuides, type Guide, guideGroups, guidesPath, imagesPath } from './guides.ts';
 import { markdownFor, renderLlmsText } from './markdown.ts';
 import type { Own, Rendered } from './render.ts';
@@ -62,12 +61,6 @@ export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Prom
 
 /** Loads a document by its path relative to the package root. */
 const readDocument = (file: string): Promise<string> => readFile(new URL(file, root), 'utf8');
-
-const sendMarkdown = (request: FastifyRequest, reply: FastifyReply, text: StaticText): Promise<FastifyReply> =>
-  sendStaticText(request, reply.headers({ 'x-content-type-options': 'nosniff', 'x-robots-tag': 'noindex' }), text, {
-    type: 'text/markdown',
-    caching,
-  });
 
 /** Renders a guide. The rendering libraries are loaded with the first guide. */
 async function render(guide: Guide, own: Own): Promise<Rendered> {

@@ -10,26 +10,32 @@ const maxDepth = 5;
 /** Field in a list. `isOpen` means that its members are expanded. */
 type Field = { name: string; schema: Node; isRequired: boolean; isOpen?: boolean; description?: string };
 
+/** Names of the objects around a field, and a function that renders what else is known about the field at a path. */
+type FieldContext = { parents: readonly string[]; noteOf: (path: string) => Html };
+
+const noContext: FieldContext = { parents: [], noteOf: () => nothing };
+
 /** Renders a list of the members of an object or, for an array, of the objects in it. */
-export function fieldsOf(document: ApiDocument, node: Node, depth = 0): Html {
+export function fieldsOf(document: ApiDocument, node: Node, context = noContext): Html {
   const schema = membersOf(document, node);
-  if (schema === null || depth > maxDepth) return nothing;
+  if (schema === null || context.parents.length > maxDepth) return nothing;
   const required = (schema.required as string[] | undefined) ?? [];
   const properties = Object.entries(schema.properties as Record<string, Node>);
   const isOnly = properties.length === 1;
   return html`<ul class="fields">${properties.map(([name, property]) =>
-    fieldOf(document, { name, schema: property, isRequired: required.includes(name), isOpen: isOnly }, depth),
+    fieldOf(document, { name, schema: property, isRequired: required.includes(name), isOpen: isOnly }, context),
   )}</ul>`;
 }
 
 export function fieldOf(
   document: ApiDocument,
   { name, schema, isRequired, isOpen, description }: Field,
-  depth = 0,
+  { parents, noteOf } = noContext,
 ): Html {
   const full = resolve(document, schema);
   const text = description ?? full.description;
-  const members = fieldsOf(document, schema, depth + 1);
+  const path = [...parents, name];
+  const members = fieldsOf(document, schema, { parents: path, noteOf });
   return html`
   <li>
     <p class="field">
@@ -37,6 +43,7 @@ export function fieldOf(
     </p>
     ${typeof text === 'string' && html`<p>${inlineText(text)}</p>`}
     ${limitsOf(document, full)}
+    ${noteOf(path.join('.'))}
     ${
       members !== nothing &&
       html`<details${isOpen && html` open`}><summary>Members of <code>${name}</code></summary>${members}</details>`
@@ -57,7 +64,7 @@ function membersOf(document: ApiDocument, node: Node): Node | null {
 }
 
 /** Describes a type, such as `string or null` or `array of objects`. */
-function typeOf(document: ApiDocument, node: Node): string {
+export function typeOf(document: ApiDocument, node: Node): string {
   const { type, properties, items, anyOf, enum: values, const: value } = resolve(document, node);
   if (type === undefined && isNode(properties)) return 'object';
   if (Array.isArray(anyOf)) return [...new Set((anyOf as Node[]).map((form) => typeOf(document, form)))].join(' or ');
@@ -82,7 +89,7 @@ const words: Record<string, string> = {
 /** Renders the allowed values, limits and default in one line. */
 function limitsOf(document: ApiDocument, schema: Node): Html {
   const items = isNode(schema.items) ? resolve(document, schema.items) : {};
-  const values = (schema.enum ?? items.enum ?? []) as unknown[];
+  const values = [schema, items].map(valuesOf).find(({ length }) => length > 0) ?? [];
   const limits = Object.entries(words).flatMap(([keyword, text]) => {
     const limit = schema[keyword];
     const isLimited = typeof limit === 'number' ? Math.abs(limit) < Number.MAX_SAFE_INTEGER : limit !== undefined;
@@ -90,8 +97,17 @@ function limitsOf(document: ApiDocument, schema: Node): Html {
   });
   if (values.length === 0 && limits.length === 0) return nothing;
   const choice = values.map((value) => html`<code>${formatValue(value)}</code> `);
-  return html`<p class="limits">${choice.length > 0 && html`<span>One of ${choice}</span> `}${limits}</p>`;
+  const label = choice.length === 1 ? 'Always' : 'One of';
+  return html`<p class="limits">${choice.length > 0 && html`<span>${label} ${choice}</span> `}${limits}</p>`;
 }
 
-const formatValue = (value: unknown): string =>
+/** Returns the only values that a schema allows, apart from null. */
+export function valuesOf({ enum: values, const: value, anyOf }: Node): unknown[] {
+  if (value !== undefined) return [value];
+  if (Array.isArray(values)) return values;
+  const forms = ((anyOf as Node[] | undefined) ?? []).filter(({ type }) => type !== 'null');
+  return forms.every((form) => form.const !== undefined) ? forms.map((form) => form.const) : [];
+}
+
+export const formatValue = (value: unknown): string =>
   typeof value === 'string' && value !== '' ? value : JSON.stringify(value);

@@ -92,3 +92,10 @@ export const caching = 'no-cache';
 
 export const sendDocsPage = (request: FastifyRequest, reply: FastifyReply, page: StaticText): Promise<FastifyReply> =>
   sendStaticText(request, reply.headers(pageHeaders), page, { type: 'text/html', caching });
+
+/** Sends Markdown for programs, which search engines don't list. */
+export const sendMarkdown = (request: FastifyRequest, reply: FastifyReply, text: StaticText): Promise<FastifyReply> =>
+  sendStaticText(request, reply.headers({ 'x-content-type-options': 'nosniff', 'x-robots-tag': 'noindex' }), text, {
+    type: 'text/markdown',
+    caching,
+  });

@@ -7,6 +7,7 @@ import { hashKey } from '../../../src/platform/http/auth.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 
 /** Two processes share one database: one loads publishers on first use, the other keeps all of them loaded. */
 let lazy: TestModules<'offers' | 'tracking'>;
@@ -189,12 +190,82 @@ describe('a process that loads publishers on first use', () => {
   });
 
   test('never drops a publisher that was just used, even if its memory limit is exceeded', async () => {
-    const large = await createPublisher(300);
+    nowMs += 60_000;
+    const large = await createPublisher(150);
     await offersOf(large.key);
     expect(residence().bytes).toBeGreaterThan(2 ** 20);
     const other = await createPublisher();
     await offersOf(other.key);
     expect([large, other].map(({ id }) => isLoaded(id))).toEqual([true, true]);
+  });
+
+  test('stays below twice its memory limit if all publishers are requested at once, and serves them', async () => {
+    const all: { key: string }[] = [];
+    for (let number = 0; number < 15; number += 1) all.push(await createPublisher(40));
+    nowMs += 60_000;
+    const clock = setInterval(() => {
+      nowMs += 6000;
+    }, 500);
+    const { drops } = residence();
+    let mostBytes = 0;
+    try {
+      await Promise.all(
+        all.map(async ({ key }) => {
+          expect(await offersOf(key)).toHaveLength(3);
+          mostBytes = Math.max(mostBytes, residence().bytes);
+        }),
+      );
+    } finally {
+      clearInterval(clock);
+    }
+    expect(mostBytes).toBeLessThan(2 * 2 ** 20);
+    expect(residence().drops - drops).toBeGreaterThan(5);
+  });
+
+  test('keeps the caps of each publisher in a batch whose snapshots contain different publishers', async () => {
+    nowMs += 60_000;
+    const [large, first, second] = [await createPublisher(150), await createPublisher(1), await createPublisher(1)];
+    await whole.pool.query('update campaigns set rules = $2 where publisher_id = any($1)', [
+      [first.id, second.id],
+      {
+        total_caps: [{ metric: 'impressions', limit: 1, per: 'lifetime' }],
+        frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 5, window_minutes: null }],
+      },
+    ]);
+    await expect.poll(async () => (await offersOf(first.key)).length, patiently).toBe(0);
+    await offersOf(large.key);
+    let users = 0;
+    const ask = ({ key }: { key: string }) => {
+      users += 1; // different users, whose histories don't wait for each other
+      const payload = { placement: 'checkout', pub_user_id: `capped-${users}` };
+      return lazy.app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=${key}`, payload });
+    };
+    await ask(first);
+    const isCurrent = async (): Promise<boolean> => {
+      const { rows } = await whole.pool.query<{ version: string }>('select version from catalog_version');
+      return lazy.deps.catalog.current().version === Number(rows[0]?.version);
+    };
+    await expect.poll(isCurrent, patiently).toBe(true);
+    const blocker = await whole.pool.connect();
+    const answers: Promise<{ statusCode: number }>[] = [];
+    try {
+      await blocker.query('begin; lock table sessions in share mode');
+      // Two batches run at a time. Later fetches are queued, and committed together.
+      for (const batches of [1, 2]) {
+        answers.push(ask(first));
+        await expect.poll(() => waitingBackends('sessions'), patiently).toHaveLength(batches);
+      }
+      answers.push(ask(first));
+      nowMs += 10_000;
+      await expect.poll(() => isLoaded(large.id), { timeout: timeLimit(5000) }).toBe(false);
+      answers.push(ask(second));
+      await expect.poll(() => isLoaded(second.id), patiently).toBe(true);
+    } finally {
+      await blocker.query('rollback');
+      blocker.release();
+    }
+    expect((await Promise.all(answers)).map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200]);
+    expect(await offersOf(second.key)).toEqual([]);
   });
 
   test('records beacons and clicks for a publisher that was dropped, and counts them for caps', async () => {

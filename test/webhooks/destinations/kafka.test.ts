@@ -135,6 +135,70 @@ test('a delivery to a broker that hangs times out, and the next attempt opens a 
   await isDelivered(id);
 });
 
+test('a connection that the broker closes while it is idle is opened again, without a failed attempt', async () => {
+  await addKafka();
+  await parts.dispatcher();
+  await isDelivered(await me.enqueueDelivery());
+  await Promise.all([kafka.stop(0), kafka.stop(1)]);
+  await Promise.all([kafka.start(0), kafka.start(1)]);
+  const id = await me.enqueueDelivery();
+  await isDelivered(id);
+  expect((await attemptsOf(t, id)).map(({ outcome }) => outcome)).toEqual(['delivered']);
+});
+
+test('a partition without a leader is named as the reason, and attempts rarely ask for it', async () => {
+  const { id: endpointId } = await addKafka({}, { retry_steps_s: [0, 1, 1, 1, 1, 1, 1, 1] });
+  await parts.dispatcher();
+  const leaders = kafka.leaders.slice();
+  kafka.leaders.fill(-1);
+  kafka.requests.clear();
+  try {
+    const id = await me.enqueueDelivery();
+    await vi.waitFor(
+      async () => expect((await attemptsOf(t, id))[0]).toMatchObject({ status_code: 503 }),
+      timeLimit(10_000),
+    );
+    const { data } = (await me.call('GET', `/webhook-endpoints/${endpointId}`)).json();
+    expect(data.state.last_failure.first_line).toContain('The partition has no leader at the moment.');
+    const count = (await attemptsOf(t, id)).length;
+    const metadataKey = 3;
+    expect(kafka.requests.get(metadataKey)).toBeLessThanOrEqual(4 * (count + 1));
+    kafka.leaders.splice(0, leaders.length, ...leaders);
+    await isDelivered(id);
+    expect(stored(id)).toHaveLength(1);
+  } finally {
+    kafka.leaders.splice(0, leaders.length, ...leaders);
+  }
+});
+
+test('a message that is too large waits with its reason, is sent once per attempt, and delays no other', async () => {
+  const { id: endpointId } = await addKafka();
+  await parts.dispatcher();
+  let isAllowed = false;
+  let refusals = 0;
+  kafka.react = ({ size }) => {
+    if (isAllowed || size < 5000) return null;
+    refusals += 1;
+    return 10;
+  };
+  const large = await me.enqueueDelivery({ payload: Buffer.from(JSON.stringify({ text: 'x'.repeat(10_000) })) });
+  await vi.waitFor(
+    async () => expect((await attemptsOf(t, large)).length).toBeGreaterThanOrEqual(2),
+    timeLimit(10_000),
+  );
+  const attempts = await attemptsOf(t, large);
+  expect(attempts[0]).toMatchObject({ status_code: 413 });
+  expect(refusals).toBeLessThanOrEqual(attempts.length + 1);
+  expect(await deliveryOf(t, large)).toMatchObject({ status: 'pending' });
+  const { data } = (await me.call('GET', `/webhook-endpoints/${endpointId}`)).json();
+  expect(data.state.last_failure.first_line).toContain('larger than the topic allows (max.message.bytes)');
+  const small = await me.enqueueDelivery();
+  await isDelivered(small);
+  isAllowed = true;
+  await isDelivered(large);
+  expect(stored(large)).toHaveLength(1);
+});
+
 test.each([
   [10, 413, 'MESSAGE_TOO_LARGE'],
   [29, 403, 'TOPIC_AUTHORIZATION_FAILED'],

@@ -66,7 +66,7 @@ export function statusCard(context: PublisherContext, { endpoint, health }: Foun
 function failureNotice({ publisher, path }: PublisherContext, { endpoint, health }: FoundEndpoint): Html {
   const { lastFailure, failures, failingSince } = health;
   if (lastFailure === null) return nothing;
-  const fix = fixOf(endpoint.id, lastFailure);
+  const fix = fixOf(endpoint, lastFailure);
   const delivery = `/deliveries/${lastFailure.deliveryId}`;
   const since = failingSince === null ? nothing : moment(publisher, failingSince);
   return notice(
