@@ -1,4 +1,4 @@
-import { type Metrics, metricNames, sumOf } from '../metrics.ts';
+import { type MetricName, type Metrics, metricNames, sumOf } from '../metrics.ts';
 
 /** Report row: one value for each group dimension, and the metrics. */
 export type Line = { group: readonly (string | number)[]; metrics: Metrics };
@@ -24,11 +24,11 @@ const noMetrics: Metrics = sumOf([]);
 const [minus, zero, tab, space] = [45, 48, 9, 32];
 
 /**
- * Parses report lines. Each line contains the metrics in the order of `metricNames`, separated by commas, followed by a
- * tab and a JSON value for each dimension. Reports have tens of thousands of lines, so numbers are parsed digit by
+ * Parses report lines. Each line contains the metrics in the order of `names`, separated by commas, followed by a tab
+ * and a JSON value for each dimension. Metrics without a name are 0. Reports have tens of thousands of lines, so numbers are parsed digit by
  * digit, which is ten times as fast as splitting the lines.
  */
-export function readLines(lines: string, readGroup: GroupReader): Line[] {
+export function readLines(lines: string, readGroup: GroupReader, names: readonly MetricName[] = metricNames): Line[] {
   let at = 0;
   /**
    * Returns the number at the current position and moves past the separator that follows it. All separators have a
@@ -55,7 +55,7 @@ export function readLines(lines: string, readGroup: GroupReader): Line[] {
   const read: Line[] = [];
   while (at < lines.length) {
     const metrics: Metrics = { ...noMetrics };
-    for (const name of metricNames) metrics[name] = next();
+    for (const name of names) metrics[name] = next();
     read.push({ group: groups(), metrics });
   }
   return read;
