@@ -24,10 +24,11 @@ const sources = {
   revenue: ['paid_events', 'bookings', 'suspicious'],
   unbilled: ['paid_events', 'bookings'],
   ...(Object.fromEntries(Object.values(eventKinds).map(({ metric }) => [metric, ['events']])) as object),
+  [eventKinds.impression.metric]: ['impressions'],
   ...(Object.fromEntries(perkMetrics.map((metric) => [metric, [metric]])) as object),
 } as Readonly<Record<string, readonly Source[]>>;
 
-type Source = 'sessions' | 'events' | 'paid_events' | 'bookings' | 'suspicious' | PerkMetric;
+type Source = 'sessions' | 'events' | 'impressions' | 'paid_events' | 'bookings' | 'suspicious' | PerkMetric;
 
 const isOfPerks = (source: Source): source is PerkMetric => perkMetrics.some((metric) => metric === source);
 
@@ -90,8 +91,8 @@ const quickMs = 40;
 const maxDaysAtOnce = 64;
 
 /**
- * Reads a page of rows, in the order of their sessions, newest first. Reads one day after the other through the primary
- * keys, so that a page costs the same with any number of stored rows.
+ * Reads a page of rows, in the order of their sessions, newest first. Reads one day after the other through indexes, so
+ * that a page costs the same with any number of stored rows.
  */
 export async function readRows(
   executor: Executor,
@@ -150,7 +151,17 @@ async function readDays(executor: Executor, query: RowsQuery, span: Span): Promi
 type Bind = (value: unknown) => string;
 
 /** Columns of one source. `t` is its row, and `s` the session. */
-type Columns = { from: string; at: string; key: string; kind: string; counts: string; reason: string; rest: string };
+type Columns = {
+  from: string;
+  /** Row by whose publisher, day and session the source is searched and sorted. Defaults to `t`. */
+  searched?: string;
+  at: string;
+  key: string;
+  kind: string;
+  counts: string;
+  reason: string;
+  rest: string;
+};
 
 const kindOfMetric = new Map<string, string>(Object.entries(eventKinds).map(([kind, { metric }]) => [metric, kind]));
 
@@ -160,7 +171,7 @@ const money = (revenue: string): string =>
   case when ${revenue} = 0 and coalesce(t.unbilled_micros, 0) = 0 then '' else ${currencyOf} end as currency`;
 /** SQL for the amount of an event. The amount of a suspicious event is stored, but never booked. */
 const eventRevenue = '(case when t.suspicious is null then coalesce(t.revenue_micros, 0) else 0 end)';
-const event = {
+const event: Columns = {
   from: `events t left join lateral ${sessionOf('day = t.day')} s on true`,
   at: 't.at',
   key: `'e' || lpad(t.offer_id::text, 10, '0') || t.kind`,
@@ -169,6 +180,10 @@ const event = {
   reason: `coalesce(t.suspicious, case when coalesce(t.unbilled_micros, 0) <> 0 then 'unbilled' end)`,
   rest: `t.offer_id, t.campaign_id, ${money(eventRevenue)}, null as event, null as txn_id`,
 };
+
+/** SQL condition of the index on the events of a publisher, which does not contain most impressions. */
+const isIndexed = `(t.kind <> 'impression' or t.suspicious is not null or t.revenue_micros <> 0
+  or t.unbilled_micros <> 0)`;
 
 const notConfirmed = `when not ${perkStageSql.isConfirmed} then 'not_confirmed'`;
 
@@ -203,6 +218,14 @@ const columnsOf: Readonly<Record<Source, Columns>> = {
     rest: `0 as offer_id, 0 as campaign_id, ${noMoney}, null as event, null as txn_id`,
   },
   events: event,
+  impressions: {
+    ...event,
+    from: `(select id as session_id, * from sessions) owner cross join lateral (
+      select * from events where day = owner.day and session_id = owner.session_id and kind = 'impression' offset 0
+    ) t cross join lateral (
+      select owner.placement, owner.country, owner.device, owner.os, ${attributesOf('owner')} as custom, owner.dev) s`,
+    searched: 'owner',
+  },
   paid_events: event,
   bookings: {
     from: `bookings t left join lateral ${sessionOf('day = t.day')} s on true left join lateral (
@@ -227,13 +250,16 @@ const columnsOf: Readonly<Record<Source, Columns>> = {
 };
 
 /** Returns the statement for one source, or nothing if it has no rows with the status. */
-function partSql(source: Source, query: RowsQuery, { low, high, after, limit }: Span, bind: Bind): string[] {
-  const { from, at, key, kind, counts, reason, rest } = columnsOf[source];
+function partSql(source: Source, query: RowsQuery, span: Span, bind: Bind): string[] {
+  const { low, high, after, limit } = span;
+  // Excluded impressions are in the index on the events of a publisher.
+  if (source === 'impressions' && query.status === 'excluded') return partSql('events', query, span, bind);
+  const { from, searched = 't', at, key, kind, counts, reason, rest } = columnsOf[source];
   const conditions = statusSql(source, query);
   if (conditions === null) return [];
   const where = [
-    `t.day between ${bind(low)}::date and ${bind(high)}::date`,
-    `t.publisher_id = ${bind(query.publisherId)}`,
+    `${searched}.day between ${bind(low)}::date and ${bind(high)}::date`,
+    `${searched}.publisher_id = ${bind(query.publisherId)}`,
     // The perk funnel selects sessions by their IDs, which contain the time of the request.
     isOfPerks(source)
       ? `t.session_id >= ${bind(firstUuid7At(query.startMs))} and t.session_id < ${bind(firstUuid7At(query.endMs))}`
@@ -246,10 +272,11 @@ function partSql(source: Source, query: RowsQuery, { low, high, after, limit }: 
     const kindName = kindOfMetric.get(query.metric);
     where.push(kindName === 'own' ? `t.kind like 'own:%'` : `t.kind = ${bind(kindName)}`);
   }
+  if (source === 'events' || source === 'paid_events') where.push(isIndexed);
   if (after !== null) {
     const [day, session] = [bind(after.day), bind(after.session_id)];
-    // The first condition can use the primary key, the second is exact.
-    where.push(`(t.day, t.session_id) <= (${day}::date, ${session}::uuid)`);
+    // The first condition can use an index, the second is exact.
+    where.push(`(${searched}.day, ${searched}.session_id) <= (${day}::date, ${session}::uuid)`);
     where.push(
       `(t.day, t.session_id, (${key}) collate "C") < (${day}::date, ${session}::uuid, ${bind(after.row_key)})`,
     );
@@ -260,7 +287,7 @@ function partSql(source: Source, query: RowsQuery, { low, high, after, limit }: 
       coalesce(s.os, '') as os, ${counts} as counts, ${reason} as reason, ${rest}
     from ${from}
     where ${where.join(' and ')}
-    order by t.day desc, t.session_id desc, 3 desc limit ${limit}`,
+    order by ${searched}.day desc, ${searched}.session_id desc, 3 desc limit ${limit}`,
   ];
 }
 
