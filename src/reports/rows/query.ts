@@ -152,7 +152,8 @@ type Bind = (value: unknown) => string;
 
 /** Columns of one source. `t` is its row, and `s` the session. */
 type Columns = {
-  from: string;
+  /** SQL for the rows. `days` is a condition on all days, with which PostgreSQL plans no other partitions. */
+  from: (days: string) => string;
   /** Row by whose publisher, day and session the source is searched and sorted. Defaults to `t`. */
   searched?: string;
   at: string;
@@ -172,7 +173,7 @@ const money = (revenue: string): string =>
 /** SQL for the amount of an event. The amount of a suspicious event is stored, but never booked. */
 const eventRevenue = '(case when t.suspicious is null then coalesce(t.revenue_micros, 0) else 0 end)';
 const event: Columns = {
-  from: `events t left join lateral ${sessionOf('day = t.day')} s on true`,
+  from: (days) => `events t left join lateral ${sessionOf(`${days} and day = t.day`)} s on true`,
   at: 't.at',
   key: `'e' || lpad(t.offer_id::text, 10, '0') || t.kind`,
   kind: 't.kind',
@@ -189,9 +190,9 @@ const notConfirmed = `when not ${perkStageSql.isConfirmed} then 'not_confirmed'`
 
 /** Columns of the sessions at a stage of the perk funnel. */
 const perkColumns = (counts: string, reason: string): Columns => ({
-  from: `usp_sessions t cross join lateral (
+  from: (days) => `usp_sessions t cross join lateral (
     select placement, country, device, os, custom, erased_attributes, dev, offer_ids, campaign_ids, created_at
-    from sessions where day = t.day and id = t.session_id offset 0) s`,
+    from sessions where ${days} and day = t.day and id = t.session_id offset 0) s`,
   at: 's.created_at',
   key: `''`,
   kind: `'session'`,
@@ -208,7 +209,7 @@ const columnsOf: Readonly<Record<Source, Columns>> = {
     `case ${notConfirmed} when not ${perkStageSql.isDelivered} then 'not_delivered' end`,
   ),
   sessions: {
-    from: `(select id as session_id, * from sessions) t cross join lateral (
+    from: () => `(select id as session_id, * from sessions) t cross join lateral (
       select t.placement, t.country, t.device, t.os, ${attributesOf('t')} as custom, false as dev) s`,
     at: 't.created_at',
     key: `''`,
@@ -220,17 +221,18 @@ const columnsOf: Readonly<Record<Source, Columns>> = {
   events: event,
   impressions: {
     ...event,
-    from: `(select id as session_id, * from sessions) owner cross join lateral (
-      select * from events where day = owner.day and session_id = owner.session_id and kind = 'impression' offset 0
+    from: (days) => `(select id as session_id, * from sessions) owner cross join lateral (
+      select * from events
+      where ${days} and day = owner.day and session_id = owner.session_id and kind = 'impression' offset 0
     ) t cross join lateral (
       select owner.placement, owner.country, owner.device, owner.os, ${attributesOf('owner')} as custom, owner.dev) s`,
     searched: 'owner',
   },
   paid_events: event,
   bookings: {
-    from: `bookings t left join lateral ${sessionOf('day = t.day')} s on true left join lateral (
+    from: (days) => `bookings t left join lateral ${sessionOf(`${days} and day = t.day`)} s on true left join lateral (
       select event, txn_id, unbilled_reason from conversions
-      where day = t.day and session_id = t.session_id and id = t.id offset 0) c on true`,
+      where ${days} and day = t.day and session_id = t.session_id and id = t.id offset 0) c on true`,
     at: 't.at',
     key: `'b' || t.id`,
     kind: `case when t.conversions < 0 then 'void' else 'conversion' end`,
@@ -239,7 +241,7 @@ const columnsOf: Readonly<Record<Source, Columns>> = {
     rest: `t.offer_id, t.campaign_id, ${money('t.revenue_micros')}, c.event, c.txn_id`,
   },
   suspicious: {
-    from: `conversions t left join lateral ${sessionOf('day = t.day')} s on true`,
+    from: (days) => `conversions t left join lateral ${sessionOf(`${days} and day = t.day`)} s on true`,
     at: 't.booked_at',
     key: `'c' || t.id`,
     kind: `case when t.void then 'void' else 'conversion' end`,
@@ -257,8 +259,9 @@ function partSql(source: Source, query: RowsQuery, span: Span, bind: Bind): stri
   const { from, searched = 't', at, key, kind, counts, reason, rest } = columnsOf[source];
   const conditions = statusSql(source, query);
   if (conditions === null) return [];
+  const days = `day between ${bind(low)}::date and ${bind(high)}::date`;
   const where = [
-    `${searched}.day between ${bind(low)}::date and ${bind(high)}::date`,
+    `${searched}.${days}`,
     `${searched}.publisher_id = ${bind(query.publisherId)}`,
     // The perk funnel selects sessions by their IDs, which contain the time of the request.
     isOfPerks(source)
@@ -285,7 +288,7 @@ function partSql(source: Source, query: RowsQuery, span: Span, bind: Bind): stri
     `select t.day, t.session_id, (${key}) collate "C" as row_key, ${at} as at, ${kind} as kind,
       coalesce(s.placement, '') as placement, coalesce(s.country, '') as country, coalesce(s.device, '') as device,
       coalesce(s.os, '') as os, ${counts} as counts, ${reason} as reason, ${rest}
-    from ${from}
+    from ${from(days)}
     where ${where.join(' and ')}
     order by ${searched}.day desc, ${searched}.session_id desc, 3 desc limit ${limit}`,
   ];
