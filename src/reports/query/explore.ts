@@ -1,5 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { DayRange } from '../../platform/http/day-range.ts';
+import { nextTurn } from '../../platform/lib/slices.ts';
 import { problem } from '../../platform/problem.ts';
 import { type ConvertedTotal, readConvertedTotal } from '../converted.ts';
 import {
@@ -31,7 +32,7 @@ import {
   setCurrency,
 } from './query.ts';
 import { tooLarge } from './read-only.ts';
-import { groupReader, type Line, readLines } from './row-lines.ts';
+import { groupReader, type Line, readLinesInSlices } from './row-lines.ts';
 import { addsUpSessions, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
 import type { ActivityQuery, ActivityRow } from './types.ts';
 
@@ -169,6 +170,7 @@ async function readSelectedGroups(
   if (selection === undefined || !groupByOf(query).some(isIdDimension))
     return { groups: await readGroups(executor, query), rowCount: null };
   const ranked = await readGroups(executor, { ...query, metrics: selection.metrics }, { activeIn: query.metrics });
+  await nextTurn(); // thousands of groups take some milliseconds to select
   const { selected, rowCount } = selection.select(ranked);
   const valuesOf = ({ value, also }: Group): (string | number)[] => [value, ...also];
   const filters = { ...query.filters };
@@ -291,19 +293,21 @@ async function readGroups(
     ...metrics.map((name) => `${sumSql(name)} as ${name}`),
   ];
   const readGroup = groupReader();
-  const { rows } = await executor.query<{ is_before: number; lines: Line[] }>({
+  const { rows } = await executor.query<{ is_before: number; lines: string }>({
     text: `select is_before::int, string_agg(${lineSql(query, metrics)}, E'\n' ${order}) as lines from (
         select ${columns.join(', ')} from (${sources.join(' union all ')}) as source where ${isActive}
         group by ${positions(Math.max(1, dimensions.length) + (isCompared ? 1 : 0))} ${order} limit ${limit}
       ) as summed group by is_before`,
     values,
-    types: parseText((lines) => readLines(lines, readGroup, metrics)),
+    types: parseText((lines) => lines),
   });
-  const linesOf = (isBefore: 0 | 1): Line[] => rows.find((row) => row.is_before === isBefore)?.lines ?? [];
+  const readPeriod = (isBefore: 0 | 1): Promise<Line[]> =>
+    readLinesInSlices(rows.find((row) => row.is_before === isBefore)?.lines ?? '', readGroup, metrics);
+  const lines = [await readPeriod(0), await readPeriod(1)] as const;
   const currency = hasAmounts ? await onlyCurrencyIn(executor, query.publisherId, rangeOfParts(parts)) : null;
   const money = hasAmounts && currency === null ? await readMoney(executor, query, parts) : noMoney;
   const paid = (isBefore: 0 | 1): Line[] =>
-    currency === null ? addMoneyLines(linesOf(isBefore), money[isBefore]) : setCurrency(linesOf(isBefore), currency);
+    currency === null ? addMoneyLines(lines[isBefore], money[isBefore]) : setCurrency(lines[isBefore], currency);
   const all = compare(paid(0), isCompared ? paid(1) : null);
   const groups = activeIn === undefined ? all.filter(hasActivity) : all;
   if (groups.length > maxGroups) throw tooLarge(problem('tooManyValues', { max: maxGroups }));

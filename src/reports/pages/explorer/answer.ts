@@ -221,19 +221,23 @@ export const maxBars = 12;
  */
 function selectionOf({ state, names }: ReportQuestion): GroupSelection | null {
   if (state.all || hasUsers(state)) return null;
+  if (state.by === 'advertiser') names.advertiser(0); // reads all campaigns now, and not together with the groups
   const metric = metricOf(state.metric);
   const rankOf = rankingOf(state);
-  const largestBy = (figureOf: (group: Group) => number, count: number, groups: readonly Group[]): Group[] =>
-    firstOf(
-      groups.map((group) => ({ group, figure: figureOf(group), rank: rankOf(group.now, group.before) })),
-      count,
-      (a, b) =>
-        b.figure - a.figure ||
-        b.rank - a.rank ||
-        compareNames(namedOf(state, names, a.group), namedOf(state, names, b.group)),
-    ).map(({ group }) => group);
-  const differenceIn = ({ now, before }: Group): number =>
-    before === null ? 0 : differenceOf(metric, now, before) || 0;
+  type Ranked = { group: Group; rank: number; figure: number };
+  const inOrder = (a: Ranked, b: Ranked): number =>
+    b.rank - a.rank || compareNames(namedOf(state, names, a.group), namedOf(state, names, b.group));
+  const largest = (ranked: readonly Ranked[], count: number): Ranked[] =>
+    firstOf(ranked, count, (a, b) => b.figure - a.figure || inOrder(a, b));
+  /** Returns the largest increase or decrease. `sign` is 1 or -1. */
+  const largestChange = (ranked: readonly Ranked[], sign: number): Ranked[] =>
+    largest(
+      ranked.flatMap(({ group, rank }) => {
+        const figure = group.before === null ? 0 : sign * differenceOf(metric, group.now, group.before);
+        return figure > 0 ? [{ group, rank, figure }] : [];
+      }),
+      1,
+    );
   return {
     metrics: sumsOfMetric[state.metric] ?? [state.metric as MetricName],
     select: (groups) => {
@@ -242,12 +246,18 @@ function selectionOf({ state, names }: ReportQuestion): GroupSelection | null {
       const rowCount = rows.length;
       // Rows and bars of several currencies are sorted per currency.
       if (metric.kind === 'money' && hasSeveralCurrencies(periodsIn(rows))) return { selected: groups, rowCount };
-      const selected = new Set([
-        ...largestBy(({ now, before }) => rankOf(now, before), fewRows, rows),
-        ...(state.view === 'bar' ? largestBy(({ now }) => viewValue(metric.name, now) || 0, maxBars, rows) : []),
-        ...largestBy(differenceIn, 1, rows),
-        ...largestBy((group) => -differenceIn(group), 1, rows),
-      ]);
+      const ranked = rows.map((group): Ranked => {
+        const rank = rankOf(group.now, group.before);
+        return { group, rank, figure: state.view === 'bar' ? viewValue(metric.name, group.now) || 0 : 0 };
+      });
+      const selected = new Set(
+        [
+          ...firstOf(ranked, fewRows, inOrder),
+          ...(state.view === 'bar' ? largest(ranked, maxBars) : []),
+          ...largestChange(ranked, 1),
+          ...largestChange(ranked, -1),
+        ].map(({ group }) => group),
+      );
       if (!isByAdvertiser) return { selected: [...selected], rowCount };
       const advertisers = new Set([...selected].map(({ value }) => value));
       return { selected: groups.filter(({ value }) => advertisers.has(advertiserOf(names, value))), rowCount };
