@@ -5,7 +5,9 @@ import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { createPublisher } from './catalogue.ts';
 import { seedOfferSums } from './offer-sums.ts';
 import { lists, measurePages, operatorPages, pageColumns, publisherPages } from './pages.ts';
+import { addOfferSlots, eventsPerSession, seedRawRows } from './raw-rows.ts';
 import { writeTable } from './report.ts';
+import { withServer } from './server-costs.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
@@ -16,11 +18,10 @@ import { type Stage, seedAndAsk } from './stage.ts';
  * npm run bench:dashboard -- ask FOLDER [COUNT [PATH]] sends COUNT requests to each path that contains PATH
  */
 const [command, folder, times, only = ''] = process.argv.slice(2);
-const [offers, deliveries] = [10_000, 1_000_000];
+const [offers, deliveries, sessions] = [10_000, 1_000_000, 2_000_000];
 const calls = Number(times ?? 40);
 const days = 31;
-const pageLimitMs = 100;
-const explorerLimitMs = 300;
+const limitMs = 100;
 const batch = 50_000;
 
 const key = 'bench-dashboard';
@@ -32,7 +33,10 @@ async function seed({ pool, ...stage }: Stage): Promise<void> {
   await fillDeliveries(pool, publisherId, nowMs);
   const firstDay = dayOf(nowMs - (days - 1) * 86_400_000);
   await seedOfferSums({ pool, ...stage }, { publisherId, firstDay, days });
-  await pool.query('analyze');
+  const slots = await addOfferSlots(pool);
+  await seedRawRows(pool, { publishers: publisherId, sessions, days, slots });
+  await pool.query('drop table bench_slots');
+  await pool.query('vacuum analyze');
 }
 
 async function ask(stage: Stage): Promise<void> {
@@ -52,10 +56,12 @@ async function ask(stage: Stage): Promise<void> {
     ...operatorPages.map((page) => `/dashboard${page}`),
     ...lists.map((list) => `/manage/v1${list}`),
   ].filter((path) => path.includes(only));
-  const limitOf = (path: string): number => (path.includes('/reports') ? explorerLimitMs : pageLimitMs);
-  const rows = await measurePages(stage, { paths, key, calls, limitOf });
+  const requests = { paths, key, calls, limitMs };
+  const rows = await withServer(stage, {}, (server) => measurePages(stage, server, requests));
   const [load = 0] = loadavg();
-  const seeds = `${offers} offers, ${seeded.deliveries} deliveries, ${seeded.sums} sums of ${days} days`;
+  const seeds =
+    `${offers} offers, ${seeded.deliveries} deliveries, ${seeded.sums} sums of ${days} days, ` +
+    `${sessions * eventsPerSession} raw events`;
   await writeTable(
     only === '' && times === undefined ? 'dashboard' : null,
     pageColumns,

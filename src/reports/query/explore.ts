@@ -68,7 +68,7 @@ export type GroupSelection = {
   /** Metrics that `select` needs. In its argument, all other metrics are 0. */
   metrics: readonly MetricName[];
   /** Returns the selected groups, and the number of rows that all groups result in. */
-  select: (groups: readonly Group[]) => { selected: readonly Group[]; rowCount: number };
+  select: (groups: readonly Group[]) => Promise<{ selected: readonly Group[]; rowCount: number }>;
 };
 
 /** Metrics of the selected range and of the comparison period. `before` is null without a comparison. */
@@ -171,7 +171,7 @@ async function readSelectedGroups(
     return { groups: await readGroups(executor, query), rowCount: null };
   const ranked = await readGroups(executor, { ...query, metrics: selection.metrics }, { activeIn: query.metrics });
   await nextTurn(); // thousands of groups take some milliseconds to select
-  const { selected, rowCount } = selection.select(ranked);
+  const { selected, rowCount } = await selection.select(ranked);
   const valuesOf = ({ value, also }: Group): (string | number)[] => [value, ...also];
   const filters = { ...query.filters };
   if (selected.length < ranked.length)

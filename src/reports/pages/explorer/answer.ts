@@ -2,6 +2,7 @@ import type { Publisher, Snapshot } from '../../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../../platform/errors.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
+import { createPacer } from '../../../platform/lib/slices.ts';
 import { problem, wordProblem } from '../../../platform/problem.ts';
 import { perLocale } from '../../../shell/format.ts';
 import type { ConvertedTotal } from '../../converted.ts';
@@ -84,7 +85,7 @@ export async function answerOf(
     const selection = extent === 'page' ? selectionOf(question) : null;
     const explored = await reports.explore({ ...query, ...(selection !== null && { selection }) }, signal);
     const slots = slotsOf(periods, explored, publisher.timeZone, nowMs);
-    const rows = state.by === 'time' ? timeRows(slots) : groupRows(question, explored);
+    const rows = state.by === 'time' ? timeRows(slots) : await groupRows(question, explored);
     const isUneven = periods.beforeUntilMs !== null && !canCompareHours(query);
     const rowCount = explored.rowCount ?? rows.length;
     return { periods, total: explored.total, converted: explored.converted, rows, rowCount, slots, isUneven };
@@ -240,9 +241,9 @@ function selectionOf({ state, names }: ReportQuestion): GroupSelection | null {
     );
   return {
     metrics: sumsOfMetric[state.metric] ?? [state.metric as MetricName],
-    select: (groups) => {
+    select: async (groups) => {
       const isByAdvertiser = state.by === 'advertiser';
-      const rows = isByAdvertiser ? byAdvertiser(groups, names) : groups;
+      const rows = isByAdvertiser ? await byAdvertiser(groups, names) : groups;
       const rowCount = rows.length;
       // Rows and bars of several currencies are sorted per currency.
       if (metric.kind === 'money' && hasSeveralCurrencies(periodsIn(rows))) return { selected: groups, rowCount };
@@ -307,8 +308,8 @@ function compareNames(a: NamedRow, b: NamedRow): number {
   return 0;
 }
 
-function groupRows({ state, names }: ReportQuestion, { groups }: Explored): AnswerRow[] {
-  const ownGroups = state.by === 'advertiser' ? byAdvertiser(groups, names) : groups;
+async function groupRows({ state, names }: ReportQuestion, { groups }: Explored): Promise<AnswerRow[]> {
+  const ownGroups = state.by === 'advertiser' ? await byAdvertiser(groups, names) : groups;
   const rankOf = rankingOf(state);
   const groupOf = currencyGroupsOf(state, ownGroups);
   const rows = ownGroups.map((group) => {
@@ -353,32 +354,29 @@ const advertiserOf = ({ campaign }: Names, id: string | number): number => campa
  * Merges groups by advertiser. The advertiser ID is 0 for deleted campaigns. A session is counted once for each
  * campaign that it shows.
  */
-function byAdvertiser(groups: Explored['groups'], names: Names): Explored['groups'] {
-  const lists = new Map<number, (typeof groups)[number][]>();
+async function byAdvertiser(groups: readonly Group[], names: Names): Promise<Group[]> {
+  const lists = new Map<number, Group[]>();
   for (const group of groups) getOrInsert(lists, advertiserOf(names, group.value), () => []).push(group);
-  return [...lists].map(([value, [first, ...others]]) => {
-    const { now, before } = first as (typeof groups)[number];
-    if (others.length === 0) return { value, also: [], now, before };
-    // Users are already counted by advertiser: each campaign has the users of all campaigns of its advertiser.
-    const sum = (first: Metrics, list: readonly Metrics[]): Metrics => ({
-      ...withoutSessions(sumOf([first, ...list].map((metrics) => ({ metrics })))),
-      ...(first.users !== undefined && { users: first.users }),
-    });
-    return {
-      value,
-      also: [],
-      now: sum(
-        now,
-        others.map((other) => other.now),
-      ),
-      before:
-        before &&
-        sum(
-          before,
-          others.flatMap((other) => other.before ?? []),
-        ),
-    };
+  const pace = createPacer();
+  const united: Group[] = [];
+  for (const [value, list] of lists) {
+    united.push(uniteGroups(value, list));
+    await pace();
+  }
+  return united;
+}
+
+/** Adds up the campaigns of an advertiser. */
+function uniteGroups(value: number, [first, ...others]: readonly Group[]): Group {
+  const { now, before } = first as Group;
+  if (others.length === 0) return { value, also: [], now, before };
+  // Users are already counted by advertiser: each campaign has the users of all campaigns of its advertiser.
+  const sum = (first: Metrics, list: readonly Metrics[]): Metrics => ({
+    ...withoutSessions(sumOf([first, ...list].map((metrics) => ({ metrics })))),
+    ...(first.users !== undefined && { users: first.users }),
   });
+  const [nows, befores] = [others.map((other) => other.now), others.flatMap((other) => other.before ?? [])];
+  return { value, also: [], now: sum(now, nows), before: before && sum(before, befores) };
 }
 
 /** Compares names. With thousands of names, this is ten times as fast as `localeCompare`. */
