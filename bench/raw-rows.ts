@@ -58,8 +58,8 @@ from rows, generate_series(0, ${eventsPerSession - 1}) n`;
 type RawRows = { publishers: number; sessions: number; days: number; slots: number };
 
 /**
- * Inserts sessions and events of the last days until an hour ago, in the order of their time. The publishers take turns.
- * The rows count as rolled up: their rollups are seeded separately.
+ * Inserts sessions and events of the last days until an hour ago, in the order of their time. The publishers take
+ * turns. The rows count as rolled up: their rollups are seeded separately.
  */
 export async function seedRawRows(pool: pg.Pool, { publishers, sessions, days, slots }: RawRows): Promise<void> {
   const [endMs, perDay] = [Date.now() - hourMs, Math.ceil(sessions / days)];

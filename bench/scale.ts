@@ -175,7 +175,9 @@ async function ask(stage: Stage): Promise<void> {
     await untilIdle(server);
     const served: number[] = [];
     for (let no = 0; no < changes; no += 1) served.push(await changeServedMs(stage, server, no));
-    const costs = `Start ${startS.toFixed(1)} s, ${startMb.toFixed(0)} MB; change served ${median(served).toFixed(0)} ms`;
+    const costs =
+      `Start ${startS.toFixed(1)} s, ${startMb.toFixed(0)} MB; ` +
+      `change served after ${median(served).toFixed(0)} ms (median of ${changes}).`;
     return { costs, rows: await measurePages(stage, server, { paths, key, calls, limitMs }) };
   });
   const [load = 0] = loadavg();
@@ -183,7 +185,7 @@ async function ask(stage: Stage): Promise<void> {
     only === '' && times === undefined ? 'scale' : null,
     pageColumns,
     rows.map(([path = '', ...figures]) => [path.replace(seeded.delivery, 'ID'), ...figures]),
-    `\n${costs} (median of ${changes}).\n\n${publishers} publishers, ${publishers * offersPerPublisher} offers, ${seeded.sums} rollup rows, ` +
+    `\n${costs}\n\n${publishers} publishers, ${publishers * offersPerPublisher} offers, ${seeded.sums} rollup rows, ` +
       `${seeded.events} raw events and ${seeded.deliveries} deliveries; ${calls} calls each, ` +
       `load average ${load.toFixed(1)} at the end.`,
   );

@@ -43,8 +43,8 @@ const [minus, zero, tab, space] = [45, 48, 9, 32];
 
 /**
  * Parses report lines. Each line contains the metrics in the order of `names`, separated by commas, followed by a tab
- * and a JSON value for each dimension. Metrics without a name are 0. Reports have tens of thousands of lines, so numbers are parsed digit by
- * digit, which is ten times as fast as splitting the lines.
+ * and a JSON value for each dimension. All other metrics are 0. Reports have tens of thousands of lines, so numbers are
+ * parsed digit by digit, which is ten times as fast as splitting the lines.
  */
 export function readLines(lines: string, readGroup: GroupReader, names: readonly MetricName[] = metricNames): Line[] {
   let at = 0;

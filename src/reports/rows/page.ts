@@ -206,7 +206,8 @@ async function countLine(
   const query = totalQueryOf(question, periods, isOfPerks ? 'sessions' : metric);
   if (query === null || (isOfPerks && countPerkStages === null)) return html`<span></span>`;
   if (isOfPerks)
-    return html`<span hx-get="${path(perkCountPath)}${rowsQueryOf(state)}" hx-trigger="load" hx-swap="outerHTML"></span>`;
+    return html`
+      <span hx-get="${path(perkCountPath)}${rowsQueryOf(state)}" hx-trigger="load" hx-swap="outerHTML"></span>`;
   const { total } = await reports.explore(query, signal);
   return totalLine(metric, formatted(metricOf(metric), total.now, 'time', moneyFormat(null)));
 }

@@ -29,8 +29,8 @@ async function addRollups(): Promise<void> {
   await t.pool.query(
     `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id,
       ${metricColumns})
-    select publisher_id, ${dimensionBits.offer | dayBit}, (current_date - days)::timestamp at time zone 'UTC', '', id, '',
-      '', '', campaign_id, ${values.join(', ')}
+    select publisher_id, ${dimensionBits.offer | dayBit}, (current_date - days)::timestamp at time zone 'UTC', '', id,
+      '', '', '', campaign_id, ${values.join(', ')}
     from offers, generate_series(0, 1) days where publisher_id = $1`,
     [publisherId],
   );

@@ -283,7 +283,7 @@ function firstOf<T>(list: readonly T[], count: number, compare: (a: T, b: T) => 
   return first;
 }
 
-type NamedRow = Pick<AnswerRow, 'value' | 'text' | 'also'>;
+type NamedRow = { value: string; text: string; also: readonly AlsoValue[] };
 
 /** Returns the values of a group with their names. */
 function namedOf(state: ExplorerState, names: Names, { value: id, also: ids }: Group): NamedRow {
