@@ -4,7 +4,7 @@ import { dayOf } from '../src/platform/lib/time.ts';
 import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { createPublisher } from './catalogue.ts';
 import { seedOfferSums } from './offer-sums.ts';
-import { lists, measurePages, operatorPages, pageColumns, publisherPages } from './pages.ts';
+import { lists, measurePages, operatorPages, pageColumns, publisherPages, recordPages } from './pages.ts';
 import { addOfferSlots, eventsPerSession, seedRawRows } from './raw-rows.ts';
 import { writeTable } from './report.ts';
 import { withServer } from './server-costs.ts';
@@ -40,17 +40,13 @@ async function seed({ pool, ...stage }: Stage): Promise<void> {
 }
 
 async function ask(stage: Stage): Promise<void> {
-  const { rows: sizes } = await stage.pool.query<{
-    publisher: number;
-    delivery: string;
-    sums: string;
-    deliveries: string;
-  }>(
-    `select publisher_id as publisher, id as delivery, (select count(*) from rollups) as sums,
-      (select count(*) from deliveries) as deliveries from deliveries where status = 'failed' limit 1`,
+  const { rows: sizes } = await stage.pool.query<{ publisher: number; sums: string; deliveries: string }>(
+    `select publisher_id as publisher, (select count(*) from rollups) as sums,
+      (select count(*) from deliveries) as deliveries from deliveries limit 1`,
   );
   const seeded = sizes[0] as (typeof sizes)[0];
-  const ownPages = [...publisherPages, `/deliveries/${seeded.delivery}`];
+  const { pages, withoutIds } = await recordPages(stage.pool, seeded.publisher);
+  const ownPages = [...publisherPages, ...pages];
   const paths = [
     ...ownPages.map((page) => `/dashboard/p/${seeded.publisher}${page}`),
     ...operatorPages.map((page) => `/dashboard${page}`),
@@ -65,7 +61,7 @@ async function ask(stage: Stage): Promise<void> {
   await writeTable(
     only === '' && times === undefined ? 'dashboard' : null,
     pageColumns,
-    rows.map(([path = '', ...figures]) => [path.replace(seeded.delivery, 'ID'), ...figures]),
+    rows.map(([path = '', ...figures]) => [withoutIds(path), ...figures]),
     `\n${seeds}; ${calls} calls each, load average ${load.toFixed(1)} at the end.`,
   );
 }

@@ -24,7 +24,6 @@ export const publisherPages = [
   '/rows?range=30d&metrics=conversions',
   '/rows?range=30d&metrics=perks_confirmed',
   '/story',
-  '/story?id=user-7',
   '/alerts',
   '/live',
   '/offers',
@@ -97,6 +96,27 @@ export const operatorPages = [
   '/account',
   '/find?q=a',
 ];
+
+/**
+ * Returns the pages of a delivery, a session and a user of a publisher. `withoutIds` replaces their IDs, so that tables
+ * of two runs have the same paths.
+ */
+export async function recordPages(
+  pool: Stage['pool'],
+  publisherId: number,
+): Promise<{ pages: string[]; withoutIds: (path: string) => string }> {
+  const { rows } = await pool.query<{ delivery: string; session: string; person: string }>(
+    `select (select id from deliveries where publisher_id = $1 order by day desc limit 1) as delivery, id as session,
+      pub_user_id as person
+    from sessions where publisher_id = $1 order by day desc, id desc limit 1`,
+    [publisherId],
+  );
+  const [{ delivery, session, person }] = rows as [(typeof rows)[0]];
+  return {
+    pages: [`/deliveries/${delivery}`, `/story/${session}`, `/story?id=${person}`, `/find?q=${session}`],
+    withoutIds: (path) => path.replace(delivery, 'ID').replace(session, 'SESSION').replace(`id=${person}`, 'id=USER'),
+  };
+}
 
 type PageRequests = {
   paths: readonly string[];

@@ -6,7 +6,7 @@ import { catchUpRollups } from '../src/reports/catch-up.ts';
 import { metricNames } from '../src/reports/metrics.ts';
 import { dayBit, dimensionBits } from '../src/reports/rollup/grains.ts';
 import { growthKey, seedCatalogue } from './growth-seeds.ts';
-import { lists, measurePages, operatorPages, pageColumns, publisherPages } from './pages.ts';
+import { lists, measurePages, operatorPages, pageColumns, publisherPages, recordPages } from './pages.ts';
 import { addOfferSlots, idSql, seedRawRows, sessionsSql } from './raw-rows.ts';
 import { writeTable } from './report.ts';
 import { changeServedMs, median, residentMb, untilIdle, withServer } from './server-costs.ts';
@@ -145,11 +145,9 @@ async function seedLogs(pool: Stage['pool']): Promise<void> {
 
 async function ask(stage: Stage): Promise<void> {
   const { pool } = stage;
-  const { rows: sizes } = await pool.query<Record<'delivery' | 'sums' | 'events' | 'deliveries', string>>(
-    `select (select id from deliveries where publisher_id = $1 limit 1) as delivery,
-      (select count(*) from rollups) as sums, (select count(*) from events) as events,
+  const { rows: sizes } = await pool.query<Record<'sums' | 'events' | 'deliveries', string>>(
+    `select (select count(*) from rollups) as sums, (select count(*) from events) as events,
       (select count(*) from deliveries) as deliveries`,
-    [publisherId],
   );
   const [seeded] = sizes as [(typeof sizes)[0]];
   const { rows: offers } = await pool.query<{ offer: number; campaign: number; advertiser: number }>(
@@ -158,6 +156,7 @@ async function ask(stage: Stage): Promise<void> {
     [publisherId],
   );
   const [ids] = offers as [(typeof offers)[0]];
+  const { pages, withoutIds } = await recordPages(pool, publisherId);
   const own = (page: string): string =>
     page
       .replace(/^\/offers\/1\b/, `/offers/${ids.offer}`)
@@ -165,7 +164,7 @@ async function ask(stage: Stage): Promise<void> {
       .replace(/^\/advertisers\/1\b/, `/advertisers/${ids.advertiser}`)
       .replace(/offer=1\b/, `offer=${ids.offer}`);
   const paths = [
-    ...[...publisherPages, `/deliveries/${seeded.delivery}`].map((page) => `/dashboard/p/${publisherId}${own(page)}`),
+    ...[...publisherPages, ...pages].map((page) => `/dashboard/p/${publisherId}${own(page)}`),
     ...operatorPages.map((page) => `/dashboard${page}`),
     ...lists.map((list) => `/manage/v1${list}`),
   ].filter((path) => path.includes(only));
@@ -184,7 +183,7 @@ async function ask(stage: Stage): Promise<void> {
   await writeTable(
     only === '' && times === undefined ? 'scale' : null,
     pageColumns,
-    rows.map(([path = '', ...figures]) => [path.replace(seeded.delivery, 'ID'), ...figures]),
+    rows.map(([path = '', ...figures]) => [withoutIds(path), ...figures]),
     `\n${costs}\n\n${publishers} publishers, ${publishers * offersPerPublisher} offers, ${seeded.sums} rollup rows, ` +
       `${seeded.events} raw events and ${seeded.deliveries} deliveries; ${calls} calls each, ` +
       `load average ${load.toFixed(1)} at the end.`,
