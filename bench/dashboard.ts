@@ -4,8 +4,10 @@ import { dayOf } from '../src/platform/lib/time.ts';
 import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { createPublisher } from './catalogue.ts';
 import { seedOfferSums } from './offer-sums.ts';
-import { lists, measurePages, operatorPages, pageColumns, publisherPages } from './pages.ts';
+import { lists, measurePages, operatorPages, pageColumns, publisherPages, recordPages } from './pages.ts';
+import { addOfferSlots, eventsPerSession, seedRawRows } from './raw-rows.ts';
 import { writeTable } from './report.ts';
+import { withServer } from './server-costs.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
@@ -16,11 +18,10 @@ import { type Stage, seedAndAsk } from './stage.ts';
  * npm run bench:dashboard -- ask FOLDER [COUNT [PATH]] sends COUNT requests to each path that contains PATH
  */
 const [command, folder, times, only = ''] = process.argv.slice(2);
-const [offers, deliveries] = [10_000, 1_000_000];
+const [offers, deliveries, sessions] = [10_000, 1_000_000, 2_000_000];
 const calls = Number(times ?? 40);
 const days = 31;
-const pageLimitMs = 100;
-const explorerLimitMs = 300;
+const limitMs = 100;
 const batch = 50_000;
 
 const key = 'bench-dashboard';
@@ -32,34 +33,35 @@ async function seed({ pool, ...stage }: Stage): Promise<void> {
   await fillDeliveries(pool, publisherId, nowMs);
   const firstDay = dayOf(nowMs - (days - 1) * 86_400_000);
   await seedOfferSums({ pool, ...stage }, { publisherId, firstDay, days });
-  await pool.query('analyze');
+  const slots = await addOfferSlots(pool);
+  await seedRawRows(pool, { publishers: publisherId, sessions, days, slots });
+  await pool.query('drop table bench_slots');
+  await pool.query('vacuum analyze');
 }
 
 async function ask(stage: Stage): Promise<void> {
-  const { rows: sizes } = await stage.pool.query<{
-    publisher: number;
-    delivery: string;
-    sums: string;
-    deliveries: string;
-  }>(
-    `select publisher_id as publisher, id as delivery, (select count(*) from rollups) as sums,
-      (select count(*) from deliveries) as deliveries from deliveries where status = 'failed' limit 1`,
+  const { rows: sizes } = await stage.pool.query<{ publisher: number; sums: string; deliveries: string }>(
+    `select publisher_id as publisher, (select count(*) from rollups) as sums,
+      (select count(*) from deliveries) as deliveries from deliveries limit 1`,
   );
   const seeded = sizes[0] as (typeof sizes)[0];
-  const ownPages = [...publisherPages, `/deliveries/${seeded.delivery}`];
+  const { pages, withoutIds } = await recordPages(stage.pool, seeded.publisher);
+  const ownPages = [...publisherPages, ...pages];
   const paths = [
     ...ownPages.map((page) => `/dashboard/p/${seeded.publisher}${page}`),
     ...operatorPages.map((page) => `/dashboard${page}`),
     ...lists.map((list) => `/manage/v1${list}`),
   ].filter((path) => path.includes(only));
-  const limitOf = (path: string): number => (path.includes('/reports') ? explorerLimitMs : pageLimitMs);
-  const rows = await measurePages(stage, { paths, key, calls, limitOf });
+  const requests = { paths, key, calls, limitMs };
+  const rows = await withServer(stage, {}, (server) => measurePages(stage, server, requests));
   const [load = 0] = loadavg();
-  const seeds = `${offers} offers, ${seeded.deliveries} deliveries, ${seeded.sums} sums of ${days} days`;
+  const seeds =
+    `${offers} offers, ${seeded.deliveries} deliveries, ${seeded.sums} sums of ${days} days, ` +
+    `${sessions * eventsPerSession} raw events`;
   await writeTable(
     only === '' && times === undefined ? 'dashboard' : null,
     pageColumns,
-    rows.map(([path = '', ...figures]) => [path.replace(seeded.delivery, 'ID'), ...figures]),
+    rows.map(([path = '', ...figures]) => [withoutIds(path), ...figures]),
     `\n${seeds}; ${calls} calls each, load average ${load.toFixed(1)} at the end.`,
   );
 }

@@ -1,13 +1,12 @@
 import { loadavg } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ensurePartitions } from '../src/platform/db/partitions.ts';
 import { createPool } from '../src/platform/db/pool.ts';
 import { catchUpRollups } from '../src/reports/catch-up.ts';
-import { processSecrets, type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
+import { processSecrets, type ServerProcess } from '../test/support/server-process.ts';
 import { createHistories, createPublisher, knownUser } from './catalogue.ts';
-import { fetchBody } from './fetch.ts';
 import { growthKey, seedCatalogue, seedDeliveries, seedEndpoints, seedEvents } from './growth-seeds.ts';
 import { writeTable } from './report.ts';
+import { changeServedMs, fetchMs, median, residentMb, withServer } from './server-costs.ts';
 import { openStage, type Stage } from './stage.ts';
 
 /*
@@ -16,7 +15,6 @@ import { openStage, type Stage } from './stage.ts';
  * npm run bench:growth -- offers 6 5          measures one kind of data, with 10^5 to 10^6 rows (maximum first)
  */
 const [only = '', largest, smallest] = process.argv.slice(2);
-const metricsToken = 'metrics-'.repeat(5);
 const memoryMb = 256;
 
 /** Cost and its expected growth: `constant` costs should not grow with the data, and `linear` costs at most like it. */
@@ -110,7 +108,7 @@ const [samples, changes] = [20, 5];
 
 async function measureCatalogue(stage: Stage, { publishers, offers, limitMb }: CatalogueSize): Promise<number[]> {
   await seedCatalogue(stage.pool, { publishers, offersPerPublisher: offers / publishers });
-  return withServer(stage, { CATALOGUE_MEMORY_MB: String(limitMb) }, async (server, startS) => {
+  return withAnalysed(stage, { CATALOGUE_MEMORY_MB: String(limitMb) }, async (server, startS) => {
     const startMb = await residentMb(server);
     const first: number[] = [];
     const warm: number[] = [];
@@ -126,20 +124,6 @@ async function measureCatalogue(stage: Stage, { publishers, offers, limitMb }: C
     for (let no = 0; no < changes; no += 1) served.push(await changeServedMs(stage, server, no));
     return [startS, startMb, median(first), median(warm), servedMb, median(served)];
   });
-}
-
-async function changeServedMs({ pool }: Stage, server: ServerProcess, no: number): Promise<number> {
-  await pool.query(`update offers set title = 'Changed ${no}' where id = (select min(id) from offers)`);
-  const startMs = performance.now();
-  const { rows } = await pool.query<{ version: string }>('select version from catalog_version');
-  const isServed = async (): Promise<boolean> => {
-    const answer = (await (await fetch(`${server.url}/health/ready`)).json()) as { catalog_version: number };
-    return answer.catalog_version >= Number(rows[0]?.version);
-  };
-  while (!(await isServed())) await sleep(2);
-  const tookMs = performance.now() - startMs;
-  await fetchMs(server, 1);
-  return tookMs;
 }
 
 async function measureEvents(stage: Stage, count: number): Promise<number[]> {
@@ -164,7 +148,7 @@ async function measureUsers(stage: Stage, count: number): Promise<number[]> {
   await createHistories(stage.pool, { publisherId, users: count, pepper: processSecrets.USER_PEPPER });
   const diskMb = (await databaseMb(stage)) - startMb;
   await stage.pool.query('vacuum analyze user_history');
-  return withServer(stage, {}, async (server) => {
+  return withAnalysed(stage, {}, async (server) => {
     const knownTimes: number[] = [];
     const newTimes: number[] = [];
     for (let call = 0; call < 300; call += 1) {
@@ -181,7 +165,7 @@ async function measureDeliveries(stage: Stage, count: number): Promise<number[]>
   const startMb = await databaseMb(stage);
   await seedDeliveries(stage.pool, count);
   const diskMb = (await databaseMb(stage)) - startMb;
-  return withServer(stage, { ROLES: 'api' }, async (server) => [
+  return withAnalysed(stage, { ROLES: 'api' }, async (server) => [
     await listMs(server, '/deliveries?limit=100'),
     await listMs(server, '/deliveries?limit=100&status=failed'),
     diskMb,
@@ -191,39 +175,16 @@ async function measureDeliveries(stage: Stage, count: number): Promise<number[]>
 async function measureEndpoints(stage: Stage, count: number): Promise<number[]> {
   await seedCatalogue(stage.pool, { publishers: 1000, offersPerPublisher: 1 });
   await seedEndpoints(stage.pool, count / 1000);
-  return withServer(stage, {}, async (server, startS) => {
+  return withAnalysed(stage, {}, async (server, startS) => {
     const startMb = await residentMb(server);
     return [startS, startMb, await listMs(server, '/webhook-endpoints?limit=100')];
   });
 }
 
-/** Runs a function with a server on the stage. `startS` is the time until the server was ready, in seconds. */
-async function withServer(
-  { databaseUrl, pool }: Stage,
-  env: Record<string, string>,
-  use: (server: ServerProcess, startS: number) => Promise<number[]>,
-): Promise<number[]> {
-  await pool.query('analyze');
-  const startMs = performance.now();
-  const server = await startServerProcess({ databaseUrl, env: { METRICS_TOKEN: metricsToken, ...env } });
-  try {
-    return await use(server, (performance.now() - startMs) / 1000);
-  } finally {
-    await server.stop();
-  }
-}
-
-/** Returns the duration of a fetch-offers call, in milliseconds. */
-async function fetchMs(server: ServerProcess, publisherId: number, user = 'growth'): Promise<number> {
-  const startMs = performance.now();
-  const answer = await fetch(`${server.url}/native/v4/offers.json?api_key=${growthKey(publisherId)}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: fetchBody(user),
-  });
-  await answer.text();
-  if (answer.status !== 200) throw new Error(`fetch-offers responded with ${answer.status}`);
-  return performance.now() - startMs;
+/** Updates the statistics of the seeded tables, and runs a function with a server. */
+async function withAnalysed(...[stage, env, use]: Parameters<typeof withServer<number[]>>): Promise<number[]> {
+  await stage.pool.query('analyze');
+  return withServer(stage, env, use);
 }
 
 /** Returns the median duration of a list call of the management API, in milliseconds. */
@@ -240,17 +201,10 @@ async function listMs(server: ServerProcess, path: string): Promise<number> {
   return median(times);
 }
 
-async function residentMb({ url }: ServerProcess): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${metricsToken}` } })).text();
-  return Number(/^process_resident_memory_bytes(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1]) / 2 ** 20;
-}
-
 async function databaseMb({ pool }: Stage): Promise<number> {
   const { rows } = await pool.query<{ bytes: string }>('select pg_database_size(current_database()) as bytes');
   return Number(rows[0]?.bytes) / 2 ** 20;
 }
-
-const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0;
 
 /** Measures one kind of data at each size, each in a database of its own. */
 async function measureDimension({ name, exponents, costs, measure }: Dimension): Promise<string[][]> {

@@ -1,7 +1,8 @@
 import { startSession } from '../src/accounts/sessions.ts';
 import { createUser } from '../src/accounts/users.ts';
-import { startServerProcess } from '../test/support/server-process.ts';
+import type { ServerProcess } from '../test/support/server-process.ts';
 import { cpuUseSince, type Processor, readProcessor } from './processor.ts';
+import { untilIdle } from './server-costs.ts';
 import type { Stage } from './stage.ts';
 
 /** Pages of a publisher, below `/dashboard/p/{publisherId}`. */
@@ -15,7 +16,13 @@ export const publisherPages = [
   '/reports?range=30d&by=offer',
   '/reports?range=30d&by=offer&view=bar&compare=week',
   '/reports?range=14d&by=placement',
+  '/reports?range=30d&by=advertiser',
+  '/rows?range=30d&metrics=sessions',
+  '/rows?range=30d&metrics=impressions',
   '/rows?range=30d&metrics=clicks&status=all',
+  '/rows?range=30d&metrics=impressions&status=excluded',
+  '/rows?range=30d&metrics=conversions',
+  '/rows?range=30d&metrics=perks_confirmed',
   '/story',
   '/alerts',
   '/live',
@@ -90,36 +97,54 @@ export const operatorPages = [
   '/find?q=a',
 ];
 
+/**
+ * Returns the pages of a delivery, a session and a user of a publisher. `withoutIds` replaces their IDs, so that tables
+ * of two runs have the same paths.
+ */
+export async function recordPages(
+  pool: Stage['pool'],
+  publisherId: number,
+): Promise<{ pages: string[]; withoutIds: (path: string) => string }> {
+  const { rows } = await pool.query<{ delivery: string; session: string; person: string }>(
+    `select (select id from deliveries where publisher_id = $1 order by day desc limit 1) as delivery, id as session,
+      pub_user_id as person
+    from sessions where publisher_id = $1 order by day desc, id desc limit 1`,
+    [publisherId],
+  );
+  const [{ delivery, session, person }] = rows as [(typeof rows)[0]];
+  return {
+    pages: [`/deliveries/${delivery}`, `/story/${session}`, `/story?id=${person}`, `/find?q=${session}`],
+    withoutIds: (path) => path.replace(delivery, 'ID').replace(session, 'SESSION').replace(`id=${person}`, 'id=USER'),
+  };
+}
+
 type PageRequests = {
   paths: readonly string[];
   /** API key for the list endpoints. */
   key: string;
   /** Number of requests to each path. */
   calls: number;
-  /** Number of requests to each path before the measurement. */
-  warmUps?: number;
-  /** Returns the limit for the 95th percentile of a path, in milliseconds. */
-  limitOf: (path: string) => number;
-  env?: Record<string, string>;
+  /** Limit for the 95th percentile, in milliseconds. */
+  limitMs: number;
 };
+
+/** Number of requests to each path before the measurement, which load a publisher and fill caches. */
+const warmUps = 2;
 
 export const pageColumns = ['Page', 'p50 ms', 'p95 ms', 'CPU: server ms', 'database ms', 'limit', 'kept'];
 
-/** Starts a server, and requests each path as a signed-in operator. Returns one table row for each path. */
-export async function measurePages({ pool, databaseUrl }: Stage, requests: PageRequests): Promise<string[][]> {
+/** Requests each path as a signed-in operator. Returns one table row for each path. */
+export async function measurePages(stage: Stage, server: ServerProcess, requests: PageRequests): Promise<string[][]> {
+  const { pool } = stage;
   const cookie = await signIn(pool);
-  const server = await startServerProcess({ databaseUrl, env: requests.env ?? {} });
   const processor = () => readProcessor(pool, server.child.pid as number);
   const rows: string[][] = [];
-  try {
-    for (const path of requests.paths) {
-      const headers: Record<string, string> = path.startsWith('/manage')
-        ? { authorization: `Bearer ${requests.key}` }
-        : { cookie };
-      rows.push([path, ...(await measure({ url: server.url + path, path, headers }, requests, processor))]);
-    }
-  } finally {
-    await server.stop();
+  await untilIdle(server);
+  for (const path of requests.paths) {
+    const headers: Record<string, string> = path.startsWith('/manage')
+      ? { authorization: `Bearer ${requests.key}` }
+      : { cookie };
+    rows.push([path, ...(await measure({ url: server.url + path, headers }, requests, processor))]);
   }
   return rows;
 }
@@ -134,8 +159,8 @@ async function signIn(pool: Stage['pool']): Promise<string> {
 
 /** @returns median, 95th percentile, CPU times, the time limit, and whether the limit was met */
 async function measure(
-  { url, path, headers }: { url: string; path: string; headers: Record<string, string> },
-  { calls, warmUps = 0, limitOf }: PageRequests,
+  { url, headers }: { url: string; headers: Record<string, string> },
+  { calls, limitMs }: PageRequests,
   processor: () => Promise<Processor>,
 ): Promise<string[]> {
   const get = async (): Promise<void> => {
@@ -153,7 +178,6 @@ async function measure(
   }
   const used = cpuUseSince(before, await processor(), calls);
   times.sort((a, b) => a - b);
-  const limitMs = limitOf(path);
   const at = (share: number): number => times[Math.floor(share * (times.length - 1))] ?? 0;
   return [at(0.5).toFixed(1), at(0.95).toFixed(1), ...used, String(limitMs), at(0.95) <= limitMs ? 'yes' : 'NO'];
 }

@@ -1,25 +1,29 @@
 import { loadavg } from 'node:os';
+import type pg from 'pg';
 import { createPool } from '../src/platform/db/pool.ts';
 import { dayOf } from '../src/platform/lib/time.ts';
 import { catchUpRollups } from '../src/reports/catch-up.ts';
 import { metricNames } from '../src/reports/metrics.ts';
 import { dayBit, dimensionBits } from '../src/reports/rollup/grains.ts';
 import { growthKey, seedCatalogue } from './growth-seeds.ts';
-import { lists, measurePages, operatorPages, pageColumns, publisherPages } from './pages.ts';
+import { lists, measurePages, operatorPages, pageColumns, publisherPages, recordPages } from './pages.ts';
+import { addOfferSlots, idSql, seedRawRows, sessionsSql } from './raw-rows.ts';
 import { writeTable } from './report.ts';
+import { changeServedMs, median, residentMb, untilIdle, withServer } from './server-costs.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 import { addMoney, addWeeks } from './weeks.ts';
 
 /*
- * Benchmarks every page in an installation with 10,000 publishers, 100,000 offers, and the rollups of 100 million
- * events. The last two million of these events are also stored as raw rows.
+ * Benchmarks the start, a change and every page in an installation with 10,000 publishers, 100,000 offers, and the
+ * rollups of 100 million events. A fifth of these events are also stored as raw rows.
  * npm run bench:scale                              runs the complete benchmark
  * npm run bench:scale -- seed FOLDER               only seeds the database, which stays in the folder
  * npm run bench:scale -- ask FOLDER [COUNT [PATH]] sends COUNT requests to each path that contains PATH
  */
 const [command, folder, times, only = ''] = process.argv.slice(2);
 const [publishers, offersPerPublisher, days] = [10_000, 10, 31];
-const [sessions, sessionsPerTransaction, deliveries, auditEntries] = [400_000, 5_000, 500_000, 200_000];
+const [sessions, sessionsOfHour, sessionsPerTransaction] = [4_000_000, 50_000, 2_000];
+const [deliveries, auditEntries, changes] = [500_000, 200_000, 5];
 const calls = Number(times ?? 40);
 const limitMs = 200;
 
@@ -59,12 +63,9 @@ from publishers p ${hasOffer ? 'join offers o on o.publisher_id = p.id' : ''},
 order by p.id`;
 }
 
-const idSql = (prefix: string): string => `(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0')
-  || '7' || substr(md5('${prefix}' || s), 1, 3) || '8' || substr(md5('${prefix}' || s), 4, 15))::uuid`;
-
 /** Rows with a publisher and a time within today, for each number of a series. */
 const spreadSql = (from: number, to: number): string => `
-  select s, 1 + (s * 7919) % ${publishers} as publisher_id,
+  select s, (1 + (s::bigint * 7919) % ${publishers})::integer as publisher_id,
     greatest(current_date::timestamptz, now() - make_interval(secs => s % 3600)) as at
   from generate_series(${from}, ${to}) s`;
 
@@ -80,38 +81,28 @@ async function seed({ pool, databaseUrl }: Stage): Promise<void> {
     for (const grain of grains) await pool.query(rollupSql(grain), [dayOf(Date.parse(firstDay) + day * 86_400_000)]);
   await addWeeks(pool);
   await addMoney(pool);
-  const ownPool = createPool({ url: databaseUrl, size: 2, applicationName: 'perkwire-bench', onError: () => {} });
-  await seedSessions(pool, () => catchUpRollups(ownPool, Date.now())).finally(() => ownPool.end());
+  const slots = await addOfferSlots(pool);
+  await seedRawRows(pool, { publishers, sessions, days, slots });
+  const ownPool = createPool({
+    url: databaseUrl,
+    size: 2,
+    applicationName: 'perkwire-bench',
+    onError: () => {},
+    queryTimeoutMs: 600_000,
+  });
+  await seedLastHour(pool, slots, () => catchUpRollups(ownPool, Date.now())).finally(() => ownPool.end());
+  await pool.query('drop table bench_slots');
   await seedLogs(pool);
   await pool.query('vacuum analyze');
 }
 
-/** Inserts sessions with five events each, in transactions of 25,000 events, which are then rolled up. */
-async function seedSessions(pool: Stage['pool'], rollUp: () => Promise<void>): Promise<void> {
-  await pool.query(
-    `create table bench_offers as select publisher_id, array_agg(id order by id) as ids,
-      array_agg(campaign_id order by id) as campaign_ids from offers group by publisher_id`,
-  );
-  await pool.query('create unique index on bench_offers (publisher_id)');
-  for (let from = 1; from <= sessions; from += sessionsPerTransaction) {
-    const spread = spreadSql(from, Math.min(sessions, from + sessionsPerTransaction - 1));
-    await pool.query(
-      `with spread as materialized (select * from (${spread}) as rows join bench_offers using (publisher_id)),
-      added as (
-        insert into sessions (day, id, publisher_id, placement, country, device, os, pub_user_id, offer_ids,
-          campaign_ids, dev, usp, usp_check_all, created_at)
-        select current_date, ${idSql('session')}, publisher_id, 'checkout',
-          (array['US', 'DE', 'FR', 'GB'])[1 + s % 4], (array['mobile', 'desktop', 'tablet'])[1 + s % 3], 'ios',
-          'user-' || s % 50000, ids[1:3], campaign_ids[1:3], false, false, false, at from spread)
-      insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
-      select current_date, ${idSql('session')}, ids[1 + n % 3],
-        (array['impression', 'impression', 'impression', 'click', 'close'])[1 + n], publisher_id,
-        campaign_ids[1 + n % 3], 1 + n % 3, at
-      from spread, generate_series(0, 4) n`,
-    );
+/** Inserts the sessions of the last hour, in transactions of 10,000 events, which are then rolled up. */
+async function seedLastHour(pool: pg.Pool, slots: number, rollUp: () => Promise<void>): Promise<void> {
+  for (let from = 1; from <= sessionsOfHour; from += sessionsPerTransaction) {
+    const spread = spreadSql(from, Math.min(sessionsOfHour, from + sessionsPerTransaction - 1));
+    await pool.query(sessionsSql(spread, slots));
     await rollUp();
   }
-  await pool.query('drop table bench_offers');
 }
 
 /** Inserts webhook deliveries with their attempts, audit log entries, alerts, and one dashboard user per publisher. */
@@ -154,11 +145,9 @@ async function seedLogs(pool: Stage['pool']): Promise<void> {
 
 async function ask(stage: Stage): Promise<void> {
   const { pool } = stage;
-  const { rows: sizes } = await pool.query<Record<'delivery' | 'sums' | 'events' | 'deliveries', string>>(
-    `select (select id from deliveries where publisher_id = $1 limit 1) as delivery,
-      (select count(*) from rollups) as sums, (select count(*) from events) as events,
+  const { rows: sizes } = await pool.query<Record<'sums' | 'events' | 'deliveries', string>>(
+    `select (select count(*) from rollups) as sums, (select count(*) from events) as events,
       (select count(*) from deliveries) as deliveries`,
-    [publisherId],
   );
   const [seeded] = sizes as [(typeof sizes)[0]];
   const { rows: offers } = await pool.query<{ offer: number; campaign: number; advertiser: number }>(
@@ -167,6 +156,7 @@ async function ask(stage: Stage): Promise<void> {
     [publisherId],
   );
   const [ids] = offers as [(typeof offers)[0]];
+  const { pages, withoutIds } = await recordPages(pool, publisherId);
   const own = (page: string): string =>
     page
       .replace(/^\/offers\/1\b/, `/offers/${ids.offer}`)
@@ -174,18 +164,27 @@ async function ask(stage: Stage): Promise<void> {
       .replace(/^\/advertisers\/1\b/, `/advertisers/${ids.advertiser}`)
       .replace(/offer=1\b/, `offer=${ids.offer}`);
   const paths = [
-    ...[...publisherPages, `/deliveries/${seeded.delivery}`].map((page) => `/dashboard/p/${publisherId}${own(page)}`),
+    ...[...publisherPages, ...pages].map((page) => `/dashboard/p/${publisherId}${own(page)}`),
     ...operatorPages.map((page) => `/dashboard${page}`),
     ...lists.map((list) => `/manage/v1${list}`),
   ].filter((path) => path.includes(only));
   const key = growthKey(publisherId);
-  const rows = await measurePages(stage, { paths, key, calls, warmUps: 2, limitOf: () => limitMs });
+  const { costs, rows } = await withServer(stage, {}, async (server, startS) => {
+    const startMb = await residentMb(server);
+    await untilIdle(server);
+    const served: number[] = [];
+    for (let no = 0; no < changes; no += 1) served.push(await changeServedMs(stage, server, no));
+    const costs =
+      `Start ${startS.toFixed(1)} s, ${startMb.toFixed(0)} MB; ` +
+      `change served after ${median(served).toFixed(0)} ms (median of ${changes}).`;
+    return { costs, rows: await measurePages(stage, server, { paths, key, calls, limitMs }) };
+  });
   const [load = 0] = loadavg();
   await writeTable(
     only === '' && times === undefined ? 'scale' : null,
     pageColumns,
-    rows.map(([path = '', ...figures]) => [path.replace(seeded.delivery, 'ID'), ...figures]),
-    `\n${publishers} publishers, ${publishers * offersPerPublisher} offers, ${seeded.sums} rollup rows, ` +
+    rows.map(([path = '', ...figures]) => [withoutIds(path), ...figures]),
+    `\n${costs}\n\n${publishers} publishers, ${publishers * offersPerPublisher} offers, ${seeded.sums} rollup rows, ` +
       `${seeded.events} raw events and ${seeded.deliveries} deliveries; ${calls} calls each, ` +
       `load average ${load.toFixed(1)} at the end.`,
   );

@@ -1,4 +1,5 @@
 import type { OfferIndex, Publisher, Theme } from '../catalog/types.ts';
+import { runAtOnce } from '../platform/lib/slices.ts';
 import type { Bits, EligibilityIndex, Exclusion, PriorityClass } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import { indexExclusionOf, nextBit, passIndexFilters } from './index/index-filters.ts';
@@ -19,6 +20,11 @@ export type Observer = {
   onExcluded: (candidate: Candidate, exclusion: Exclusion) => void;
   /** Called for each eligible candidate, in ranking order. */
   onRanked: (ranked: RankedCandidate) => void;
+  /**
+   * Gets the work that reports all candidates without a position. There can be thousands, so that an observer can do
+   * the work in slices. Without this callback, it is done at once.
+   */
+  onRest?: (work: Generator<void, void>) => void;
 };
 
 /**
@@ -45,7 +51,11 @@ export function run(input: DecisionInput, observer: Observer | null): Decision {
   const bits = passIndexFilters(index, context, relaxed);
   if (onExcluded) reportIndexExclusions(index, input, relaxed, onExcluded);
   const stream = candidateStream({ index, bits, input, relaxed, onExcluded });
-  const { offers: filledOffers, blocked } = fillPositions({
+  const {
+    offers: filledOffers,
+    blocked,
+    reportRest,
+  } = fillPositions({
     stream: observer === null ? stream : observed(stream, observer),
     count: context.count ?? unitOf(publisher, theme, context.placement).offersPerResponse,
     onOfferwall: context.surface === 'offerwall',
@@ -54,6 +64,8 @@ export function run(input: DecisionInput, observer: Observer | null): Decision {
     separateCategories: publisher.controls?.separateCategories ?? false,
     onExcluded,
   });
+  if (observer?.onRest !== undefined) observer.onRest(reportRest());
+  else if (observer !== null) runAtOnce(reportRest());
   return { offers: filledOffers.map(decided), emptyReason: filledOffers.length > 0 ? null : whyEmpty(index, blocked) };
 }
 

@@ -34,6 +34,7 @@ export function* explain(input: DecisionInput): Generator<void, Explanation[]> {
   const exclusions: (Exclusion | undefined)[] = new Array(candidates.length);
   const ranks: (number | undefined)[] = new Array(candidates.length);
   const ranked: RankedCandidate[] = [];
+  const rest: Generator<void, void>[] = [];
   const { offers } = run(input, {
     onExcluded: ({ index }, exclusion) => {
       exclusions[index] ??= exclusion;
@@ -41,8 +42,10 @@ export function* explain(input: DecisionInput): Generator<void, Explanation[]> {
     onRanked: (next) => {
       ranks[next.candidate.index] = ranked.push(next);
     },
+    onRest: (work) => rest.push(work),
   });
   yield;
+  for (const work of rest) yield* work;
   const positions = new Map(offers.map(({ offer, position }) => [offer, position]));
 
   /** Creates an explanation. Pages show few of them in detail, so reasons and influences are computed when read. */

@@ -214,7 +214,7 @@ export const applyPerksRetention: RetentionStep = async (pool, { retentionRawDay
 /**
  * Counts sessions by perk funnel stage. It counts session rows, which are retained for RETENTION_RAW_DAYS days. Few
  * rows are read, because a session has a perks row only if its user changed the selection or wrapped the session. Dev
- * sessions are excluded.
+ * sessions are excluded. `offset 0` prevents PostgreSQL from using a join, which would read all sessions.
  */
 export async function countPerkStages(executor: Executor, query: PerkStagesQuery): Promise<PerkStages> {
   const { publisherId, fromMs, untilMs, texts, campaigns, offers, attribute } = query;
@@ -233,9 +233,11 @@ export async function countPerkStages(executor: Executor, query: PerkStagesQuery
   const { rows } = await executor.query<PerkStages>(
     `select count(*)::int as selected, count(*) filter (where ${isConfirmed})::int as confirmed,
       count(*) filter (where ${isDelivered})::int as delivered
-    from usp_sessions t join sessions s on s.day = t.day and s.id = t.session_id
+    from usp_sessions t cross join lateral (
+      select * from sessions where day between $2 and $3 and day = t.day and id = t.session_id and not dev offset 0
+    ) s
     where t.publisher_id = $1 and t.day between $2 and $3 and t.session_id >= $4 and t.session_id < $5
-      and not s.dev and ${conditions.join(' and ')}`,
+      and ${conditions.join(' and ')}`,
     values,
   );
   return rows[0] as PerkStages;

@@ -125,10 +125,12 @@ export const dimensionNames = ['placement', 'campaign', 'offer', 'country', 'dev
 
 export type DimensionName = (typeof dimensionNames)[number];
 
+const zeros = Object.fromEntries(metricNames.map((name) => [name, 0])) as Record<MetricName, number>;
+
 /** Adds up rows, metric by metric. */
 export function sumOf(rows: readonly { metrics: Metrics }[]): Metrics {
-  const sum = (name: MetricName): number => rows.reduce((total, { metrics }) => total + metrics[name], 0);
-  const counts = Object.fromEntries(metricNames.map((name) => [name, sum(name)])) as Record<MetricName, number>;
+  const counts = { ...zeros }; // filling an object with preset fields is several times as fast
+  for (const { metrics } of rows) for (const name of metricNames) counts[name] += metrics[name];
   return withMoney(counts, addMoney(rows.map(({ metrics }) => metrics.money)));
 }
 

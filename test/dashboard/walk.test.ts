@@ -421,6 +421,7 @@ describe('the dashboard for all users', () => {
     '/overview/live',
     '/overview/offers',
     '/reports/funnel',
+    '/rows/perk-count',
   ].map((path) => `/dashboard/p/1${path}`);
   const others = [
     '/dashboard/sign-in',

@@ -32,9 +32,14 @@ type Filling = FillRules & {
 /**
  * Fills the positions in order. Each position gets the best candidate that the sequence rules allow there and that does
  * not conflict with offers already chosen.
- * @returns the chosen `offers`; `blocked` is the number of candidates that only sequence rules excluded
+ * @returns the chosen `offers`; `blocked` is the number of candidates that only sequence rules excluded; `reportRest`
+ * reports all other candidates to `onExcluded`, in slices
  */
-export function fillPositions(options: FillOptions): { offers: RankedCandidate[]; blocked: number } {
+export function fillPositions(options: FillOptions): {
+  offers: RankedCandidate[];
+  blocked: number;
+  reportRest: () => Generator<void, void>;
+} {
   const { stream, count, onOfferwall, sequence, onExcluded } = options;
   const conflicts = createConflicts(onOfferwall, options.elsewhere, options.separateCategories);
   const filling: Filling = { stream, count, onOfferwall, sequence, onExcluded, conflicts, pending: [] };
@@ -46,8 +51,7 @@ export function fillPositions(options: FillOptions): { offers: RankedCandidate[]
     offers.push(best);
   }
   const blocked = filling.pending.length;
-  if (onExcluded !== undefined) reportRest(filling, onExcluded);
-  return { offers, blocked };
+  return { offers, blocked, reportRest: () => reportRest(filling) };
 }
 
 /**
@@ -99,11 +103,14 @@ function gradeOf(filling: Filling, { candidate }: RankedCandidate, position: num
   return grade;
 }
 
-function reportRest(filling: Filling, onExcluded: (candidate: Candidate, exclusion: Exclusion) => void): void {
+/** Number of candidates per slice of `reportRest`. */
+const candidatesAtOnce = 1000;
+
+function* reportRest(filling: Filling): Generator<void, void> {
   const withoutPosition: Exclusion = { rule: 'positions_filled', count: filling.count };
-  while (pull(filling) !== null);
+  while (pull(filling) !== null) if (filling.pending.length % candidatesAtOnce === 0) yield;
   for (const { candidate } of filling.pending)
-    onExcluded(candidate, filling.conflicts.find(candidate) ?? withoutPosition);
+    filling.onExcluded?.(candidate, filling.conflicts.find(candidate) ?? withoutPosition);
 }
 
 type Conflicts = {

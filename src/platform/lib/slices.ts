@@ -1,7 +1,8 @@
 /** Pauses a computation so that the event loop can do other work. */
 export type Pause = () => Promise<unknown>;
 
-const nextTurn: Pause = () => new Promise((resolve) => setImmediate(resolve));
+/** Resolves in the next event loop turn. */
+export const nextTurn: Pause = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Runs a long computation in slices. It pauses at each `yield`, so that requests are not blocked until its end. */
 export async function runInSlices<T>(work: Generator<void, T>, pause = nextTurn): Promise<T> {

@@ -36,6 +36,7 @@ import { rangeText } from '../pages/explorer/periods.ts';
 import { queryOf } from '../pages/explorer/state.ts';
 import { filterChips } from '../pages/explorer/toolbar.ts';
 import type { CountPerkStages, PerkStages } from '../perk-stages.ts';
+import type { ExploreQuery } from '../query/explore.ts';
 import { tooLarge } from '../query/read-only.ts';
 import { kindText, reasonText } from '../row-words.ts';
 import type { ReportService } from '../service.ts';
@@ -55,6 +56,9 @@ type RowsDeps = { pool: pg.Pool; catalog: { current: () => Snapshot }; config: C
 
 type Scope = { deps: RowsDeps; reports: ReportService; countPerkStages: CountPerkStages | null };
 
+/** Path of the number of sessions at a stage of the perk funnel, which is loaded after the page itself. */
+const perkCountPath = `${rowsPath}/perk-count`;
+
 const rowsPerPage = 50;
 /** Maximum number of rows in a file, and number of rows per statement. */
 const maxFileRows = 50_000;
@@ -70,6 +74,7 @@ export function rowsPages(app: App, shell: Shell, scope: Scope): void {
   const pages = publisherPages(app, shell);
   pages.get(rowsPath, 'analyst', (context) => rowsPage(scope, context));
   pages.get(`${rowsPath}.csv`, 'analyst', (context) => rowsCsv(scope, context));
+  pages.get(perkCountPath, 'analyst', (context) => perkCountFragment(scope, context));
 }
 
 const questionOf = ({ deps }: Scope, { publisher }: PublisherContext, state: RowsState) => ({
@@ -190,26 +195,56 @@ function retentionNotice({ deps }: Scope, { deletedBefore }: RowsRequest): Html 
 /** Renders the number in the report to which the rows belong, or nothing if it cannot be computed. */
 async function countLine(
   { reports, countPerkStages }: Scope,
-  { request: { signal } }: PublisherContext,
-  { state, publisher, names, nowMs }: ReturnType<typeof questionOf>,
+  { request: { signal }, path }: PublisherContext,
+  question: ReturnType<typeof questionOf>,
   { periods }: RowsRequest,
 ): Promise<Html> {
-  const { metric, hourMs, minutes, status, report } = state;
+  const { state } = question;
+  const { metric, hourMs, minutes, status } = state;
   if (hourMs !== null || minutes !== null || status !== 'counted') return html`<span></span>`;
-  const perkMetric = perkMetricOf(metric);
-  const metrics = [perkMetric === null ? metric : 'sessions'];
-  const totals = { ...report, by: 'time', also: [], metrics, metric, compare: 'none' as const };
-  const query = exploreQueryOf({ state: totals, publisher, names, nowMs }, { ...periods, interval: 'day' });
-  if ('text' in query) return html`<span></span>`;
-  const line = (value: string): Html =>
-    html`<p>${t('rows.inReport', { metric: metricText(metric) })} <strong>${value}</strong></p>`;
-  if (perkMetric !== null) {
-    if (countPerkStages === null) return html`<span></span>`;
-    const read = (executor: Executor) => perkStagesOf(executor, query, countPerkStages);
-    return line(count((await reports.readRaw(publisher.id, read, signal))[stageOf[perkMetric]]));
-  }
+  const isOfPerks = perkMetricOf(metric) !== null;
+  const query = totalQueryOf(question, periods, isOfPerks ? 'sessions' : metric);
+  if (query === null || (isOfPerks && countPerkStages === null)) return html`<span></span>`;
+  if (isOfPerks)
+    return html`
+      <span hx-get="${path(perkCountPath)}${rowsQueryOf(state)}" hx-trigger="load" hx-swap="outerHTML"></span>`;
   const { total } = await reports.explore(query, signal);
-  return line(formatted(metricOf(metric), total.now, 'time', moneyFormat(null)));
+  return totalLine(metric, formatted(metricOf(metric), total.now, 'time', moneyFormat(null)));
+}
+
+const totalLine = (metric: string, value: string): Html =>
+  html`<p>${t('rows.inReport', { metric: metricText(metric) })} <strong>${value}</strong></p>`;
+
+/** Returns the query for the total of a metric, or null if rollups cannot answer it. */
+function totalQueryOf(
+  { state: { report }, ...question }: ReturnType<typeof questionOf>,
+  periods: RowsRequest['periods'],
+  metric: string,
+): ExploreQuery | null {
+  const state = { ...report, by: 'time', also: [], metrics: [metric], metric, compare: 'none' as const };
+  const query = exploreQueryOf({ ...question, state }, { ...periods, interval: 'day' });
+  return 'text' in query ? null : query;
+}
+
+/** Renders the number of sessions at a stage of the perk funnel. Rollups lack it, so its sessions must be counted. */
+async function perkCountFragment(scope: Scope, context: PublisherContext): Promise<PageResult> {
+  const { reports, countPerkStages } = scope;
+  const question = questionOf(scope, context, readRowsState(context));
+  const { metric } = question.state;
+  const perkMetric = perkMetricOf(metric);
+  if (perkMetric === null || countPerkStages === null) return { fragment: nothing };
+  const read = async (executor: Executor): Promise<PerkStages | null> => {
+    const { periods } = await rowsRequestOf(executor, question);
+    const query = totalQueryOf(question, periods, 'sessions');
+    return query && perkStagesOf(executor, query, countPerkStages);
+  };
+  try {
+    const stages = await reports.readRaw(context.publisher.id, read, context.request.signal);
+    return { fragment: stages === null ? nothing : totalLine(metric, count(stages[stageOf[perkMetric]])) };
+  } catch (err) {
+    if (err instanceof AppError && err.status === 400) return { fragment: nothing };
+    throw err;
+  }
 }
 
 function exportLinks(path: string, state: RowsState): Html {

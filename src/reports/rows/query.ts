@@ -24,10 +24,11 @@ const sources = {
   revenue: ['paid_events', 'bookings', 'suspicious'],
   unbilled: ['paid_events', 'bookings'],
   ...(Object.fromEntries(Object.values(eventKinds).map(({ metric }) => [metric, ['events']])) as object),
+  [eventKinds.impression.metric]: ['impressions'],
   ...(Object.fromEntries(perkMetrics.map((metric) => [metric, [metric]])) as object),
 } as Readonly<Record<string, readonly Source[]>>;
 
-type Source = 'sessions' | 'events' | 'paid_events' | 'bookings' | 'suspicious' | PerkMetric;
+type Source = 'sessions' | 'events' | 'impressions' | 'paid_events' | 'bookings' | 'suspicious' | PerkMetric;
 
 const isOfPerks = (source: Source): source is PerkMetric => perkMetrics.some((metric) => metric === source);
 
@@ -90,8 +91,8 @@ const quickMs = 40;
 const maxDaysAtOnce = 64;
 
 /**
- * Reads a page of rows, in the order of their sessions, newest first. Reads one day after the other through the primary
- * keys, so that a page costs the same with any number of stored rows.
+ * Reads a page of rows, in the order of their sessions, newest first. Reads one day after the other through indexes, so
+ * that a page costs the same with any number of stored rows.
  */
 export async function readRows(
   executor: Executor,
@@ -150,7 +151,18 @@ async function readDays(executor: Executor, query: RowsQuery, span: Span): Promi
 type Bind = (value: unknown) => string;
 
 /** Columns of one source. `t` is its row, and `s` the session. */
-type Columns = { from: string; at: string; key: string; kind: string; counts: string; reason: string; rest: string };
+type Columns = {
+  /** SQL for the rows. `days` is a condition on all days, with which PostgreSQL plans no other partitions. */
+  from: (days: string) => string;
+  /** Row by whose publisher, day and session the source is searched and sorted. Defaults to `t`. */
+  searched?: string;
+  at: string;
+  key: string;
+  kind: string;
+  counts: string;
+  reason: string;
+  rest: string;
+};
 
 const kindOfMetric = new Map<string, string>(Object.entries(eventKinds).map(([kind, { metric }]) => [metric, kind]));
 
@@ -160,8 +172,8 @@ const money = (revenue: string): string =>
   case when ${revenue} = 0 and coalesce(t.unbilled_micros, 0) = 0 then '' else ${currencyOf} end as currency`;
 /** SQL for the amount of an event. The amount of a suspicious event is stored, but never booked. */
 const eventRevenue = '(case when t.suspicious is null then coalesce(t.revenue_micros, 0) else 0 end)';
-const event = {
-  from: `events t left join lateral ${sessionOf('day = t.day')} s on true`,
+const event: Columns = {
+  from: (days) => `events t left join lateral ${sessionOf(`${days} and day = t.day`)} s on true`,
   at: 't.at',
   key: `'e' || lpad(t.offer_id::text, 10, '0') || t.kind`,
   kind: 't.kind',
@@ -170,13 +182,17 @@ const event = {
   rest: `t.offer_id, t.campaign_id, ${money(eventRevenue)}, null as event, null as txn_id`,
 };
 
+/** SQL condition of the index on the events of a publisher, which does not contain most impressions. */
+const isIndexed = `(t.kind <> 'impression' or t.suspicious is not null or t.revenue_micros <> 0
+  or t.unbilled_micros <> 0)`;
+
 const notConfirmed = `when not ${perkStageSql.isConfirmed} then 'not_confirmed'`;
 
 /** Columns of the sessions at a stage of the perk funnel. */
 const perkColumns = (counts: string, reason: string): Columns => ({
-  from: `usp_sessions t cross join lateral (
+  from: (days) => `usp_sessions t cross join lateral (
     select placement, country, device, os, custom, erased_attributes, dev, offer_ids, campaign_ids, created_at
-    from sessions where day = t.day and id = t.session_id offset 0) s`,
+    from sessions where ${days} and day = t.day and id = t.session_id offset 0) s`,
   at: 's.created_at',
   key: `''`,
   kind: `'session'`,
@@ -193,7 +209,7 @@ const columnsOf: Readonly<Record<Source, Columns>> = {
     `case ${notConfirmed} when not ${perkStageSql.isDelivered} then 'not_delivered' end`,
   ),
   sessions: {
-    from: `(select id as session_id, * from sessions) t cross join lateral (
+    from: () => `(select id as session_id, * from sessions) t cross join lateral (
       select t.placement, t.country, t.device, t.os, ${attributesOf('t')} as custom, false as dev) s`,
     at: 't.created_at',
     key: `''`,
@@ -203,11 +219,20 @@ const columnsOf: Readonly<Record<Source, Columns>> = {
     rest: `0 as offer_id, 0 as campaign_id, ${noMoney}, null as event, null as txn_id`,
   },
   events: event,
+  impressions: {
+    ...event,
+    from: (days) => `(select id as session_id, * from sessions) owner cross join lateral (
+      select * from events
+      where ${days} and day = owner.day and session_id = owner.session_id and kind = 'impression' offset 0
+    ) t cross join lateral (
+      select owner.placement, owner.country, owner.device, owner.os, ${attributesOf('owner')} as custom, owner.dev) s`,
+    searched: 'owner',
+  },
   paid_events: event,
   bookings: {
-    from: `bookings t left join lateral ${sessionOf('day = t.day')} s on true left join lateral (
+    from: (days) => `bookings t left join lateral ${sessionOf(`${days} and day = t.day`)} s on true left join lateral (
       select event, txn_id, unbilled_reason from conversions
-      where day = t.day and session_id = t.session_id and id = t.id offset 0) c on true`,
+      where ${days} and day = t.day and session_id = t.session_id and id = t.id offset 0) c on true`,
     at: 't.at',
     key: `'b' || t.id`,
     kind: `case when t.conversions < 0 then 'void' else 'conversion' end`,
@@ -216,7 +241,7 @@ const columnsOf: Readonly<Record<Source, Columns>> = {
     rest: `t.offer_id, t.campaign_id, ${money('t.revenue_micros')}, c.event, c.txn_id`,
   },
   suspicious: {
-    from: `conversions t left join lateral ${sessionOf('day = t.day')} s on true`,
+    from: (days) => `conversions t left join lateral ${sessionOf(`${days} and day = t.day`)} s on true`,
     at: 't.booked_at',
     key: `'c' || t.id`,
     kind: `case when t.void then 'void' else 'conversion' end`,
@@ -227,13 +252,17 @@ const columnsOf: Readonly<Record<Source, Columns>> = {
 };
 
 /** Returns the statement for one source, or nothing if it has no rows with the status. */
-function partSql(source: Source, query: RowsQuery, { low, high, after, limit }: Span, bind: Bind): string[] {
-  const { from, at, key, kind, counts, reason, rest } = columnsOf[source];
+function partSql(source: Source, query: RowsQuery, span: Span, bind: Bind): string[] {
+  const { low, high, after, limit } = span;
+  // Excluded impressions are in the index on the events of a publisher.
+  if (source === 'impressions' && query.status === 'excluded') return partSql('events', query, span, bind);
+  const { from, searched = 't', at, key, kind, counts, reason, rest } = columnsOf[source];
   const conditions = statusSql(source, query);
   if (conditions === null) return [];
+  const days = `day between ${bind(low)}::date and ${bind(high)}::date`;
   const where = [
-    `t.day between ${bind(low)}::date and ${bind(high)}::date`,
-    `t.publisher_id = ${bind(query.publisherId)}`,
+    `${searched}.${days}`,
+    `${searched}.publisher_id = ${bind(query.publisherId)}`,
     // The perk funnel selects sessions by their IDs, which contain the time of the request.
     isOfPerks(source)
       ? `t.session_id >= ${bind(firstUuid7At(query.startMs))} and t.session_id < ${bind(firstUuid7At(query.endMs))}`
@@ -246,10 +275,11 @@ function partSql(source: Source, query: RowsQuery, { low, high, after, limit }: 
     const kindName = kindOfMetric.get(query.metric);
     where.push(kindName === 'own' ? `t.kind like 'own:%'` : `t.kind = ${bind(kindName)}`);
   }
+  if (source === 'events' || source === 'paid_events') where.push(isIndexed);
   if (after !== null) {
     const [day, session] = [bind(after.day), bind(after.session_id)];
-    // The first condition can use the primary key, the second is exact.
-    where.push(`(t.day, t.session_id) <= (${day}::date, ${session}::uuid)`);
+    // The first condition can use an index, the second is exact.
+    where.push(`(${searched}.day, ${searched}.session_id) <= (${day}::date, ${session}::uuid)`);
     where.push(
       `(t.day, t.session_id, (${key}) collate "C") < (${day}::date, ${session}::uuid, ${bind(after.row_key)})`,
     );
@@ -258,9 +288,9 @@ function partSql(source: Source, query: RowsQuery, { low, high, after, limit }: 
     `select t.day, t.session_id, (${key}) collate "C" as row_key, ${at} as at, ${kind} as kind,
       coalesce(s.placement, '') as placement, coalesce(s.country, '') as country, coalesce(s.device, '') as device,
       coalesce(s.os, '') as os, ${counts} as counts, ${reason} as reason, ${rest}
-    from ${from}
+    from ${from(days)}
     where ${where.join(' and ')}
-    order by t.day desc, t.session_id desc, 3 desc limit ${limit}`,
+    order by ${searched}.day desc, ${searched}.session_id desc, 3 desc limit ${limit}`,
   ];
 }
 

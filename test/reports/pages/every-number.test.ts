@@ -154,7 +154,7 @@ test('sessions that left the perk funnel are listed with the reason', async () =
     textOf((await analyst.get(own(`/rows?range=90d&metrics=${metric}&status=excluded`))).body);
   expect(await rows('perks_confirmed')).toContain('not counted perks not confirmed');
   expect(await rows('perks_delivered')).toContain('not counted webhook not delivered');
-  const counted = textOf((await analyst.get(own('/rows?range=30d&metrics=perks_delivered'))).body);
+  const counted = textOf(await pageOf('/rows?range=30d&metrics=perks_delivered'));
   expect(counted).toMatch(/Sessions with a delivered perk webhook in the report: [1-9]/);
 });
 

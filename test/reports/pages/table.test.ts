@@ -120,7 +120,7 @@ test.each([
   const state = readState({ from: day, to: day, interval: 'hour', compare: 'none' });
   const slots = slotsOf(
     periodsOf(state, zone, nowMs),
-    { series, seriesBefore: [], total: none, groups: [] },
+    { series, seriesBefore: [], total: none, groups: [], rowCount: null },
     zone,
     nowMs,
   );

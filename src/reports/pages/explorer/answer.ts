@@ -2,6 +2,7 @@ import type { Publisher, Snapshot } from '../../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../../platform/errors.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
+import { createPacer } from '../../../platform/lib/slices.ts';
 import { problem, wordProblem } from '../../../platform/problem.ts';
 import { perLocale } from '../../../shell/format.ts';
 import type { ConvertedTotal } from '../../converted.ts';
@@ -14,7 +15,15 @@ import {
   sumOf,
   withoutSessions,
 } from '../../metrics.ts';
-import { type Compared, canCompareHours, type Explored, type ExploreQuery, missingSums } from '../../query/explore.ts';
+import {
+  type Compared,
+  canCompareHours,
+  type Explored,
+  type ExploreQuery,
+  type Group,
+  type GroupSelection,
+  missingSums,
+} from '../../query/explore.ts';
 import { maxDays, maxDaysByHour } from '../../query/request.ts';
 import { singleCurrencyOf } from '../../service.ts';
 import { viewValue } from '../../view.ts';
@@ -38,7 +47,10 @@ export type ReportAnswer = {
    * reporting currency.
    */
   converted?: ConvertedTotal | null | undefined;
+  /** Rows in the selected order. For a page, only the rows that it shows. */
   rows: readonly AnswerRow[];
+  /** Number of all rows. */
+  rowCount: number;
   slots: readonly Slot[];
   /**
    * Whether the last days cannot be compared, because the selected range ends today with an incomplete day, while the
@@ -55,22 +67,28 @@ export type Problem = { text: string; fix: { text: string; state: ExplorerState 
 
 export type ReportQuestion = { state: ExplorerState; publisher: Publisher; names: Names; nowMs: number };
 
-/** Answers a report explorer query from rollups only. */
+/**
+ * Answers a report explorer query from rollups only.
+ * @param extent `page` to read only the rows that the report page shows
+ */
 export async function answerOf(
   reports: { explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored> },
   question: ReportQuestion,
   signal: AbortSignal | undefined,
+  extent: 'all' | 'page' = 'all',
 ): Promise<ReportAnswer | Problem> {
   const { state, publisher, nowMs } = question;
   try {
     const periods = periodsOf(state, publisher.timeZone, nowMs);
     const query = exploreQueryOf(question, periods);
     if ('text' in query) return query;
-    const explored = await reports.explore(query, signal);
+    const selection = extent === 'page' ? selectionOf(question) : null;
+    const explored = await reports.explore({ ...query, ...(selection !== null && { selection }) }, signal);
     const slots = slotsOf(periods, explored, publisher.timeZone, nowMs);
-    const rows = state.by === 'time' ? timeRows(slots) : groupRows(question, explored);
+    const rows = state.by === 'time' ? timeRows(slots) : await groupRows(question, explored);
     const isUneven = periods.beforeUntilMs !== null && !canCompareHours(query);
-    return { periods, total: explored.total, converted: explored.converted, rows, slots, isUneven };
+    const rowCount = explored.rowCount ?? rows.length;
+    return { periods, total: explored.total, converted: explored.converted, rows, rowCount, slots, isUneven };
   } catch (err) {
     if (err instanceof AppError && err.status === 400) return problemOf(err, state);
     throw err;
@@ -192,30 +210,114 @@ const timeRows = (slots: readonly Slot[]): AnswerRow[] =>
     .filter(({ now }) => now !== null)
     .map(({ value, text, now, before }) => ({ value, text, also: [], now: now as Metrics, before }));
 
-function groupRows({ state, names }: ReportQuestion, { groups }: Explored): AnswerRow[] {
-  const ownGroups = state.by === 'advertiser' ? byAdvertiser(groups, names) : groups;
+/** Number of rows shown while the table is not expanded. */
+export const fewRows = 50;
+
+/** Maximum number of bars per currency. */
+export const maxBars = 12;
+
+/**
+ * Returns the selection of the groups that the report page shows: the first rows, the largest bars, and the largest
+ * changes. Returns null if it shows all groups.
+ */
+function selectionOf({ state, names }: ReportQuestion): GroupSelection | null {
+  if (state.all || hasUsers(state)) return null;
+  if (state.by === 'advertiser') names.advertiser(0); // reads all campaigns now, and not together with the groups
+  const metric = metricOf(state.metric);
+  const rankOf = rankingOf(state);
+  type Ranked = { group: Group; rank: number; figure: number };
+  const inOrder = (a: Ranked, b: Ranked): number =>
+    b.rank - a.rank || compareNames(namedOf(state, names, a.group), namedOf(state, names, b.group));
+  const largest = (ranked: readonly Ranked[], count: number): Ranked[] =>
+    firstOf(ranked, count, (a, b) => b.figure - a.figure || inOrder(a, b));
+  /** Returns the largest increase or decrease. `sign` is 1 or -1. */
+  const largestChange = (ranked: readonly Ranked[], sign: number): Ranked[] =>
+    largest(
+      ranked.flatMap(({ group, rank }) => {
+        const figure = group.before === null ? 0 : sign * differenceOf(metric, group.now, group.before);
+        return figure > 0 ? [{ group, rank, figure }] : [];
+      }),
+      1,
+    );
+  return {
+    metrics: sumsOfMetric[state.metric] ?? [state.metric as MetricName],
+    select: async (groups) => {
+      const isByAdvertiser = state.by === 'advertiser';
+      const rows = isByAdvertiser ? await byAdvertiser(groups, names) : groups;
+      const rowCount = rows.length;
+      // Rows and bars of several currencies are sorted per currency.
+      if (metric.kind === 'money' && hasSeveralCurrencies(periodsIn(rows))) return { selected: groups, rowCount };
+      const ranked = rows.map((group): Ranked => {
+        const rank = rankOf(group.now, group.before);
+        return { group, rank, figure: state.view === 'bar' ? viewValue(metric.name, group.now) || 0 : 0 };
+      });
+      const selected = new Set(
+        [
+          ...firstOf(ranked, fewRows, inOrder),
+          ...(state.view === 'bar' ? largest(ranked, maxBars) : []),
+          ...largestChange(ranked, 1),
+          ...largestChange(ranked, -1),
+        ].map(({ group }) => group),
+      );
+      if (!isByAdvertiser) return { selected: [...selected], rowCount };
+      const advertisers = new Set([...selected].map(({ value }) => value));
+      return { selected: groups.filter(({ value }) => advertisers.has(advertiserOf(names, value))), rowCount };
+    },
+  };
+}
+
+/** Returns the first elements of a list in an order. With thousands of elements, this is faster than sorting them. */
+function firstOf<T>(list: readonly T[], count: number, compare: (a: T, b: T) => number): T[] {
+  const first: T[] = [];
+  for (const item of list) {
+    let [low, high] = [0, first.length];
+    if (high === count && compare(item, first[count - 1] as T) >= 0) continue;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (compare(item, first[middle] as T) < 0) high = middle;
+      else low = middle + 1;
+    }
+    first.splice(low, 0, item);
+    if (first.length > count) first.pop();
+  }
+  return first;
+}
+
+type NamedRow = { value: string; text: string; also: readonly AlsoValue[] };
+
+/** Returns the values of a group with their names. */
+function namedOf(state: ExplorerState, names: Names, { value: id, also: ids }: Group): NamedRow {
+  const value = String(id);
+  const also = state.also.map((name, index) => {
+    const alsoValue = String(ids[index]);
+    return { name, value: alsoValue, text: valueText(names, name, alsoValue) };
+  });
+  return { value, text: valueText(names, state.by, value), also };
+}
+
+/** Compares rows by the names of their values. */
+function compareNames(a: NamedRow, b: NamedRow): number {
+  const collator = byName('');
+  const others = [b, ...b.also];
+  for (const [index, { value, text }] of [a, ...a.also].entries()) {
+    const other = others[index] as (typeof others)[number];
+    const order = collator.compare(text, other.text);
+    if (order !== 0) return order;
+    if (value !== other.value) return value < other.value ? -1 : 1;
+  }
+  return 0;
+}
+
+async function groupRows({ state, names }: ReportQuestion, { groups }: Explored): Promise<AnswerRow[]> {
+  const ownGroups = state.by === 'advertiser' ? await byAdvertiser(groups, names) : groups;
   const rankOf = rankingOf(state);
   const groupOf = currencyGroupsOf(state, ownGroups);
-  const rows = ownGroups.map(({ value: id, also: ids, now, before }) => {
-    const value = String(id);
-    const also = state.also.map((name, index) => {
-      const alsoValue = String(ids[index]);
-      return { name, value: alsoValue, text: valueText(names, name, alsoValue) };
-    });
-    return {
-      value,
-      text: valueText(names, state.by, value),
-      also,
-      now,
-      before,
-      group: groupOf(now, before),
-      rank: rankOf(now, before),
-    };
+  const rows = ownGroups.map((group) => {
+    const { now, before } = group;
+    const order = { group: groupOf(now, before), rank: rankOf(now, before) };
+    return { ...namedOf(state, names, group), now, before, ...order };
   });
-  const collator = byName('');
-  return rows.sort(
-    (a, b) => a.group - b.group || b.rank - a.rank || collator.compare(a.text, b.text) || (a.value < b.value ? -1 : 1),
-  );
+  return rows.sort((a, b) => a.group - b.group || b.rank - a.rank || compareNames(a, b));
 }
 
 /** Whether rows are grouped by currency. This is needed because amounts in different currencies are never compared. */
@@ -252,32 +354,29 @@ const advertiserOf = ({ campaign }: Names, id: string | number): number => campa
  * Merges groups by advertiser. The advertiser ID is 0 for deleted campaigns. A session is counted once for each
  * campaign that it shows.
  */
-function byAdvertiser(groups: Explored['groups'], names: Names): Explored['groups'] {
-  const lists = new Map<number, (typeof groups)[number][]>();
+async function byAdvertiser(groups: readonly Group[], names: Names): Promise<Group[]> {
+  const lists = new Map<number, Group[]>();
   for (const group of groups) getOrInsert(lists, advertiserOf(names, group.value), () => []).push(group);
-  return [...lists].map(([value, [first, ...others]]) => {
-    const { now, before } = first as (typeof groups)[number];
-    if (others.length === 0) return { value, also: [], now, before };
-    // Users are already counted by advertiser: each campaign has the users of all campaigns of its advertiser.
-    const sum = (first: Metrics, list: readonly Metrics[]): Metrics => ({
-      ...withoutSessions(sumOf([first, ...list].map((metrics) => ({ metrics })))),
-      ...(first.users !== undefined && { users: first.users }),
-    });
-    return {
-      value,
-      also: [],
-      now: sum(
-        now,
-        others.map((other) => other.now),
-      ),
-      before:
-        before &&
-        sum(
-          before,
-          others.flatMap((other) => other.before ?? []),
-        ),
-    };
+  const pace = createPacer();
+  const united: Group[] = [];
+  for (const [value, list] of lists) {
+    united.push(uniteGroups(value, list));
+    await pace();
+  }
+  return united;
+}
+
+/** Adds up the campaigns of an advertiser. */
+function uniteGroups(value: number, [first, ...others]: readonly Group[]): Group {
+  const { now, before } = first as Group;
+  if (others.length === 0) return { value, also: [], now, before };
+  // Users are already counted by advertiser: each campaign has the users of all campaigns of its advertiser.
+  const sum = (first: Metrics, list: readonly Metrics[]): Metrics => ({
+    ...withoutSessions(sumOf([first, ...list].map((metrics) => ({ metrics })))),
+    ...(first.users !== undefined && { users: first.users }),
   });
+  const [nows, befores] = [others.map((other) => other.now), others.flatMap((other) => other.before ?? [])];
+  return { value, also: [], now: sum(now, nows), before: before && sum(before, befores) };
 }
 
 /** Compares names. With thousands of names, this is ten times as fast as `localeCompare`. */

@@ -6,7 +6,7 @@ import { currenciesOf, inCurrency, type Metrics } from '../../metrics.ts';
 import type { Compared } from '../../query/explore.ts';
 import { otherValue } from '../../rollup/statement.ts';
 import { viewValue } from '../../view.ts';
-import { type AnswerRow, periodsIn, type ReportAnswer } from './answer.ts';
+import { type AnswerRow, maxBars, periodsIn, type ReportAnswer } from './answer.ts';
 import {
   changeOf,
   type FormatMoney,
@@ -184,8 +184,6 @@ function noActivity(state: ExplorerState, href: HrefOf): Html {
       linkButton(href(wider), t(isFiltered ? 'reports.withoutFilters' : 'reports.last30Days'))
     }`;
 }
-
-const maxBars = 12;
 
 /** Renders bars of the largest values on the server, each above the bar of the comparison period. */
 function bars(state: ExplorerState, answer: ReportAnswer, { money, href, rowsOf }: Writing): Html {

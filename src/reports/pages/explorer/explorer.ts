@@ -100,7 +100,7 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
   const publisherId = context.publisher.id;
   const asOf = scope.reports.asOf();
   const [answer, attributes, saved] = await Promise.all([
-    answerOf(scope.reports, question, context.request.signal),
+    answerOf(scope.reports, question, context.request.signal, 'page'),
     scope.failFast(() => attributeKeys(pool, publisherId)),
     scope.failFast(() => listSavedReports(pool, publisherId)),
   ]);

@@ -12,7 +12,7 @@ import {
 import { moreFields } from '../../../shell/forms.ts';
 import { type DimensionName, dimensionNames } from '../../metrics.ts';
 import type { Compared } from '../../query/explore.ts';
-import { type AnswerRow, isByCurrency, type ReportAnswer } from './answer.ts';
+import { type AnswerRow, fewRows, isByCurrency, type ReportAnswer } from './answer.ts';
 import { comparedText, formatted, targetOf, type Writing } from './charts.ts';
 import {
   changeOf,
@@ -36,9 +36,6 @@ import {
   sorts,
 } from './state.ts';
 import { dropdown, entries, type HrefOf } from './toolbar.ts';
-
-/** Number of rows shown while the table is not expanded. */
-const fewRows = 50;
 
 /** Renders the tabs for grouping the rows: by time, dimensions, and the publisher's custom attributes. */
 export function groupTabs(state: ExplorerState, attributes: readonly string[], { href }: Writing): Html {
@@ -98,13 +95,16 @@ const byText = (by: string): string =>
 
 /** Renders the table of all rows and metrics. A click on a row drills down. */
 export function rowsTable(state: ExplorerState, answer: ReportAnswer, writing: Writing, names: Names): Html {
-  const { rows } = answer;
+  const { rows, rowCount } = answer;
   if (rows.length === 0) return noMatches();
   const visibleRows = state.all ? rows : rows.slice(0, fewRows);
   const all = state.metrics.map(metricOf);
-  const metrics = all.filter((metric) => rows.some(({ now }) => hasValue(metric, now, state.by)));
   const { money, href, currency, rowsOf } = writing;
   const { total } = answer;
+  const hasColumn = (metric: ReportMetric): boolean =>
+    rows.some(({ now }) => hasValue(metric, now, state.by)) ||
+    (rows.length < rowCount && hasValue(metric, total.now, state.by));
+  const metrics = all.filter(hasColumn);
   const cells = ({ value, text, also, now, before }: AnswerRow): Cell[] => [
     nameCell(state, answer, { value, text, detail: valueDetail(names, state.by, value) }, writing),
     ...also.map((part) => part.text),
@@ -142,7 +142,7 @@ export function rowsTable(state: ExplorerState, answer: ReportAnswer, writing: W
       ...metrics.map((metric) => figureCell(metric, total, 'time', {})),
     ])}
     ${emptyColumns(all.filter((metric) => !metrics.includes(metric)))}
-    ${visibleRows.length < rows.length && showAll(rows.length, href({ ...state, all: true }))}
+    ${visibleRows.length < rowCount && showAll(rowCount, href({ ...state, all: true }))}
     ${definitions(metrics)}`;
 }
 

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPublisher } from '../../../bench/catalogue.ts';
+import { signInAs, type TestUser } from '../../dashboard/support.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { addSums } from '../support.ts';
+
+/** Sunday, 22 November 2026, 14:30 UTC. */
+const nowMs = Date.UTC(2026, 10, 22, 14, 30);
+const [offers, activeOffers] = [240, 235];
+let t: TestApp;
+let operator: TestUser;
+let publisherId: number;
+
+// Rollups of 240 offers of 60 advertisers in two weeks. Many have equal values, so that names decide their order.
+beforeAll(async () => {
+  t = await createTestApp({ now: () => nowMs });
+  publisherId = await createPublisher(t.pool, { key: 'many-rows', campaigns: offers });
+  await t.pool.query("update publishers set time_zone = 'UTC' where id = $1", [publisherId]);
+  await t.pool.query("select create_report_partitions('2026-10-01', '2026-11-30')");
+  await t.deps.catalog.refresh();
+  const { rows } = await t.pool.query<{ id: number; campaign_id: number }>(
+    'select id, campaign_id from offers where publisher_id = $1 order by id',
+    [publisherId],
+  );
+  await addSums(
+    { ...t, publisher: { ...t.publisher, id: publisherId } },
+    rows.flatMap(({ id, campaign_id: campaignId }, index) =>
+      [13, 20].map((day) => ({
+        at: new Date(Date.UTC(2026, 10, day, 10)),
+        placement: 'checkout',
+        offerId: id,
+        campaignId,
+        country: ['DE', 'US', 'FR'][index % 3] as string,
+        ...(index < activeOffers
+          ? {
+              impressions: ((index * 37 + day) % 11) * 3,
+              clicks: (index * day) % 4,
+              revenue_micros: (1 + ((index * 13 + day) % 5)) * 1e6,
+            }
+          : { closes: 1 }),
+      })),
+    ),
+  );
+  operator = await signInAs(t, 'operator');
+});
+afterAll(() => t?.close());
+
+const page = async (query: string): Promise<string> =>
+  (await operator.get(`/dashboard/p/${publisherId}/reports?from=2026-11-16&to=2026-11-22&${query}`)).body;
+const textOf = (part = ''): string => part.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+const rowsOf = (body: string): string[] =>
+  [...(body.split('<table>').at(-1)?.split('<tfoot>')[0] ?? '').matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row]) =>
+    textOf(row),
+  );
+const insightOf = (body: string): string => textOf(/<p class="insight">([\s\S]*?)<\/p>/.exec(body)?.[1]);
+const barsOf = (body: string): string => textOf(/<ul class="bars"[^>]*>([\s\S]*?)<\/ul>/.exec(body)?.[1]);
+
+const metrics = 'metrics=impressions,clicks,ctr,revenue';
+const sorts = ['most', 'least', 'change', 'name'];
+test.each([
+  ...sorts.flatMap((sort) => ['impressions', 'ctr', 'revenue'].map((metric) => [sort, metric, 'by=offer'])),
+  ...sorts.map((sort) => [sort, 'ctr', 'by=campaign&also=offer']),
+  ...sorts.map((sort) => [sort, 'revenue', 'by=offer&also=country&compare=none']),
+  ...sorts.map((sort) => [sort, 'impressions', 'by=country&also=offer']),
+])('the first rows of 235, sorted by %s %s, are those of the complete report %s', async (sort, metric, by) => {
+  const query = `${by}&${metrics}&metric=${metric}&sort=${sort}&view=bar`;
+  const [first, complete] = [await page(query), await page(`${query}&rows=all`)];
+  expect(rowsOf(complete)).toHaveLength(activeOffers + 1);
+  expect(rowsOf(first)).toEqual(rowsOf(complete).slice(0, 51));
+  expect(first).toContain(`Show all ${activeOffers} rows`);
+  expect(insightOf(first)).toBe(insightOf(complete));
+  expect(barsOf(first)).toBe(barsOf(complete));
+  expect(first.split('<tfoot>')[1]?.split('</tfoot>')[0]).toBe(complete.split('<tfoot>')[1]?.split('</tfoot>')[0]);
+});
+
+test.each(sorts)('the first rows of 60 advertisers, sorted by %s, are those of the complete report', async (sort) => {
+  const query = `by=advertiser&${metrics}&metric=impressions&sort=${sort}&view=bar`;
+  const [first, complete] = [await page(query), await page(`${query}&rows=all`)];
+  expect(rowsOf(complete)).toHaveLength(59 + 1);
+  expect(rowsOf(first)).toEqual(rowsOf(complete).slice(0, 51));
+  expect(barsOf(first)).toBe(barsOf(complete));
+});
+
+test('the rows of offers in several currencies are those of the complete report', async () => {
+  await t.pool.query("update rollup_money set currency = 'JPY' where offer_id % 2 = 0");
+  for (const metric of ['impressions', 'revenue']) {
+    const query = `by=offer&${metrics}&metric=${metric}&view=bar`;
+    const [first, complete] = [await page(query), await page(`${query}&rows=all`)];
+    expect(rowsOf(first)).toEqual(rowsOf(complete).slice(0, 51));
+    expect(barsOf(first)).toBe(barsOf(complete));
+  }
+});
