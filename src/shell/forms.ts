@@ -329,8 +329,8 @@ function counter(id: string, text: string, { maxLength = 0, idealLength }: Field
   const ideal =
     idealLength !== undefined && html` <span class="ideal">${t('forms.ideal', { length: idealLength })}</span>`;
   const { length } = [...text];
-  const most = count(maxLength);
-  return html`<span class="count" id="${id}-count"><span data-count>${length}</span> / ${most}${ideal}</span>`;
+  const limit = count(maxLength);
+  return html`<span class="count" id="${id}-count"><span data-count>${length}</span> / ${limit}${ideal}</span>`;
 }
 
 const sentence = (text: string): string =>
