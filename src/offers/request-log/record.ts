@@ -143,8 +143,8 @@ type Refusal = NonNullable<LiveCall['error']>;
  * the reader's language. A message whose values were masked stays in English.
  */
 function withStoredMessages(masked: Refusal, error: AppError | null): Refusal {
-  const storedForm = (shown: string, message: Problem | undefined): string =>
-    message !== undefined && String(message) === shown ? storedProblem(message) : shown;
+  const storedForm = (text: string, message: Problem | undefined): string =>
+    message !== undefined && String(message) === text ? storedProblem(message) : text;
   const withMessage = { ...masked, message: storedForm(masked.message, error?.problem) };
   if (!Array.isArray(masked.details)) return withMessage;
   const details = (masked.details as NonNullable<Refusal['details']>).map((detail, at) => ({
