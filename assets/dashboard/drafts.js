@@ -71,8 +71,11 @@
       }
       if (control.value === value && control.checked === checked) continue;
       control.dispatchEvent(new Event('input', { bubbles: true }));
-      for (let details = control.closest('details'); details; details = details.parentElement.closest('details'))
+      for (let details = control.closest('details'); details; details = details.parentElement.closest('details')) {
+        // Sections with the same name would close each other.
+        details.removeAttribute('name');
         details.open = true;
+      }
     }
   }
 

@@ -1,3 +1,10 @@
+/* The list of pages is longer than the screen. It is scrolled to the open page. */
+{
+  const list = document.querySelector('nav.guides');
+  const current = list?.querySelector('[aria-current="page"]');
+  if (current) list.scrollTop = current.offsetTop - list.clientHeight / 2;
+}
+
 /* Long pages on phones: each section of a guide and each call of the API reference opens from its heading. */
 (() => {
   const phone = matchMedia('(max-width: 52rem)');

@@ -39,7 +39,7 @@ type AlertRow = {
 
 type Reader = { publisherId: number; userId: number };
 
-type AlertQuery = {
+export type AlertQuery = {
   /** Kind of the alerts to list, or null for all kinds. */
   kind: AlertKind | null;
   /** ID of the alert before which to start, or null for the newest alerts. */

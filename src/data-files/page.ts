@@ -5,7 +5,7 @@ import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import type { App } from '../platform/http/app.ts';
 import { type Html, html } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
-import { badge, type Cell, card, descriptionList, linkButton, notice, table } from '../shell/components.ts';
+import { badge, type Cell, card, descriptionList, link, linkButton, notice, table } from '../shell/components.ts';
 import { byteSize, count, moment, utc } from '../shell/format.ts';
 import type { Shell } from '../shell/layout.ts';
 import { commonPages } from '../shell/pages.ts';
@@ -27,7 +27,7 @@ export function dataFilePages(app: App, services: Shell & { deps: PageDeps }): v
       nav: 'data-files',
       body:
         dataFiles === null || state === null
-          ? card(t('dataFiles.off'), html`<p>${t('dataFiles.offText')}</p>`)
+          ? offCard()
           : html`
             <div id="data-files" hx-get="${path('/operator/data-files')}" hx-select="#data-files" hx-swap="outerHTML"
               hx-trigger="every 15s">
@@ -44,11 +44,18 @@ export function dataFilePages(app: App, services: Shell & { deps: PageDeps }): v
       lead: t('dataFiles.lead'),
       nav: 'alerts',
       body: html`
-        ${state === null ? card(t('dataFiles.off'), html`<p>${t('dataFiles.offText')}</p>`) : stateCard(null, state)}
+        ${state === null ? offCard() : stateCard(null, state)}
         ${viewer.user.role === 'operator' && linkButton('/dashboard/operator/data-files', t('dataFiles.openExports'))}`,
     };
   });
 }
+
+/** Renders the card of an installation without data files, with a link to the guide. */
+const offCard = (): Html =>
+  card(
+    t('dataFiles.off'),
+    html`<p>${t('dataFiles.offText')} ${link('/docs/guides/data-files', t('integration.guide'))}</p>`,
+  );
 
 const placeOf = (setting: NonNullable<Config['dataFiles']>): string =>
   setting.kind === 'folder' ? setting.path : `s3://${setting.bucket}/${setting.prefix}`;

@@ -186,17 +186,18 @@ async function writeReceived(
   wrapped: readonly Wrapped[],
   { secretBox, config, publisher, snapshot, perkMessages }: HistoryContext,
 ): Promise<void> {
-  const wants = wrapped.flatMap(({ session, selected }) =>
-    session.offerIds.flatMap((id, index) => {
+  const issuer = createCouponIssuer({ secretBox, config });
+  // One call per confirmation, because a call stores the same time for all of its codes.
+  for (const { session, selected, nowMs } of wrapped) {
+    const { pubUserId, id: sessionId } = session;
+    const wants = session.offerIds.flatMap((id, index) => {
       const offer = snapshot.offers.get(id);
       return offer?.coupon == null || !selected.includes(session.campaignIds[index] as number)
         ? []
-        : { offer, publisherId: publisher.id, pubUserId: session.pubUserId ?? '', sessionId: session.id, dev: false };
-    }),
-  );
-  const lastMs = wrapped.at(-1)?.nowMs;
-  if (lastMs === undefined) return;
-  if (wants.length > 0) await createCouponIssuer({ secretBox, config }).issue(executor, wants, lastMs);
+        : { offer, publisherId: publisher.id, pubUserId: pubUserId ?? '', sessionId, dev: false };
+    });
+    if (wants.length > 0) await issuer.issue(executor, wants, nowMs);
+  }
   const messages = wrapped
     .filter((_wrapped, index) => index % messageEvery === 0)
     .map(({ session, nowMs }) => ({

@@ -8,7 +8,7 @@ export const samplePerks = (publicUrl: string, nowMs: number): MessagePerk[] => 
     description: 'Fresh coffee, roasted on the day it is sent. Free delivery from three bags on.',
     advertiser: 'Example Roasters',
     url: publicUrl,
-    coupon: { code: 'SAMPLE-2031', expires_at: new Date(nowMs + 30 * dayMs).toISOString(), terms: 'Once a person.' },
+    coupon: { code: 'SAMPLE-2031', expires_at: new Date(nowMs + 30 * dayMs).toISOString(), terms: 'Once per person.' },
   },
   {
     title: 'A month of films for free',

@@ -198,11 +198,17 @@ export function pager(previous: string | null, next: string | null): Html {
 /** Renders text with a copy button, such as an API key or a code snippet. A single line wraps on narrow screens. */
 export const copyable = (text: string, label: string): Html => html`
   <div class="copyable${!text.includes('\n') && ' one-line'}">
-    <pre tabindex="0" aria-label="${label}"><code>${text}</code></pre>
+    <pre tabindex="0" aria-label="${label}"><code>${text.includes('\n') ? text : withOptions(text)}</code></pre>
     <button type="button" class="button small" data-copy aria-label="${t('common.copyLabel', { label })}">
       ${t('common.copy')}
     </button>
   </div>`;
+
+/** Renders a command so that its options are not broken at the end of a line. */
+const withOptions = (command: string): Html =>
+  html`${command
+    .split(/((?<= )--[a-z-]{1,30}(?= |$))/)
+    .map((part, index) => (index % 2 === 1 ? html`<span class="option">${part}</span>` : html`${part}`))}`;
 
 /** Renders a block of preformatted text that can be scrolled, also with the keyboard. */
 export const codeBlock = (label: string, text: string): Html =>

@@ -2,7 +2,7 @@ import { type Html, html, late, nothing, trusted } from '../platform/http/html.t
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import type { FieldErrors, FormValues } from './context.ts';
-import { fieldName } from './format.ts';
+import { count, fieldName } from './format.ts';
 
 type FieldOptions = {
   label: string;
@@ -329,7 +329,8 @@ function counter(id: string, text: string, { maxLength = 0, idealLength }: Field
   const ideal =
     idealLength !== undefined && html` <span class="ideal">${t('forms.ideal', { length: idealLength })}</span>`;
   const { length } = [...text];
-  return html`<span class="count" id="${id}-count"><span data-count>${length}</span> / ${maxLength}${ideal}</span>`;
+  const limit = count(maxLength);
+  return html`<span class="count" id="${id}-count"><span data-count>${length}</span> / ${limit}${ideal}</span>`;
 }
 
 const sentence = (text: string): string =>
@@ -400,10 +401,19 @@ export const columns = (
 /** Whether one of the fields has an error. */
 export const hasError = ({ markup }: Html): boolean => markup.includes('class="field-error"');
 
-/** Renders rarely used fields in a section that is initially collapsed, unless one of its fields has an error. */
-export function moreFields(summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html {
-  const open = (isOpen || hasError(body)) && html` open`;
-  return html`<details class="more"${open}><summary>${summary}</summary>${body}</details>`;
+/**
+ * Renders rarely used fields in a section that is initially collapsed, unless one of its fields has an error.
+ * @param group name of a group of sections, of which the browser opens one at a time; sections with errors stay open
+ */
+export function moreFields(
+  summary: string,
+  body: Html,
+  { isOpen = false, group }: { isOpen?: boolean; group?: string } = {},
+): Html {
+  const isWrong = hasError(body);
+  const name = group !== undefined && !isWrong && html` name="${group}"`;
+  const open = (isOpen || isWrong) && html` open`;
+  return html`<details class="more"${name}${open}><summary>${summary}</summary>${body}</details>`;
 }
 
 /** Renders groups of fields with headings. In the form for a new row, they are collapsed, so that it stays short. */

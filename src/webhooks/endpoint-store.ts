@@ -172,7 +172,12 @@ export function endpointName({ description, event, url }: Named): string {
 }
 
 /** Display name and status of an endpoint. */
-export type EndpointLabel = { name: string; status: 'active' | 'paused' | 'disabled' | 'removed' };
+export type EndpointLabel = {
+  name: string;
+  status: 'active' | 'paused' | 'disabled' | 'removed';
+  /** Whether a consumer pulls the events of the endpoint. */
+  isPulled: boolean;
+};
 
 /** Returns the labels of a publisher's endpoints by ID, including removed endpoints. */
 export async function readEndpointLabels(executor: Executor, publisherId: number): Promise<Map<number, EndpointLabel>> {
@@ -183,7 +188,9 @@ export async function readEndpointLabels(executor: Executor, publisherId: number
     from webhook_endpoints where publisher_id = $1 order by id`,
     [publisherId],
   );
-  return new Map(rows.map((row) => [row.id, { name: endpointName(row), status: row.status }]));
+  return new Map(
+    rows.map((row) => [row.id, { name: endpointName(row), status: row.status, isPulled: kindOf(row.url) === 'pull' }]),
+  );
 }
 
 /**

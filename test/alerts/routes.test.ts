@@ -142,6 +142,26 @@ test('all alerts can be muted at once, and notify again when the mute ends', asy
   expect((await admin.get(page)).body).toContain('Mute all alerts');
 });
 
+test('the alerts page shows the latest three, and the list of all alerts can be filtered by kind', async () => {
+  await recordAlerts(
+    t.pool,
+    [1, 2, 3, 4, 5, 6, 7].map((id) => ended(String(id))),
+    clock.ms,
+  );
+  await recordAlerts(t.pool, [stalled()], clock.ms);
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/alerts`;
+  const countOn = async (path: string) => (await admin.get(path)).body.match(/<li class="alert"/g)?.length ?? 0;
+  const { body } = await admin.get(page);
+  expect(body).toContain('8 new');
+  expect(body).toContain(`href="${page}/all"`);
+  expect([await countOn(page), await countOn(`${page}/all`)]).toEqual([3, 8]);
+  expect(await countOn(`${page}/all?kind=campaign.ended`)).toBe(7);
+  expect((await admin.get(`${page}/all?kind=budget.100`)).body).toContain('No matches.');
+  expect((await admin.post(`${page}/read`, { until: String((await listAlerts()).data[0]?.id) })).statusCode).toBe(303);
+  expect((await admin.get(page)).body).toContain('No new alerts.');
+});
+
 test('the recipients of an alert are told once that its problem has ended, unless the alert is muted', async () => {
   const channel = await addChannel(() => 200);
   const check = (facts: Parameters<typeof recordLasting>[2]['facts']) =>
@@ -206,12 +226,15 @@ test('the list of alerts can be limited to a kind, and shows how often each kind
   const admin = await signInAs(t, 'admin', me.publisherId);
   const pages = `/dashboard/p/${me.publisherId}/alerts`;
   const all = (await admin.get(pages)).body;
-  expect(all).toMatch(/<a href="[^"]*\/alerts\?kind=campaign\.ended">2<\/a>/);
-  const some = (await admin.get(`${pages}?kind=ranking.stalled`)).body;
+  expect(all).toMatch(/<a href="[^"]*\/alerts\/all\?kind=campaign\.ended">2<\/a>/);
+  const some = (await admin.get(`${pages}/all?kind=ranking.stalled`)).body;
   expect([some.includes('Ranking has stopped learning'), some.includes('Campaign ended: Campaign 1')]).toEqual([
     true,
     false,
   ]);
+  // Links from before the list had its own page.
+  const { headers } = await admin.get(`${pages}?kind=ranking.stalled`);
+  expect(headers.location).toBe(`${pages}/all?kind=ranking.stalled`);
   for (const before of ['Infinity', '1e400', '1.5', '-1', '9'.repeat(20)])
-    expect((await admin.get(`${pages}?before=${before}`)).statusCode, before).toBe(200);
+    expect((await admin.get(`${pages}/all?before=${before}`)).statusCode, before).toBe(200);
 });

@@ -56,7 +56,10 @@ test('no page except lists is longer than 3,000 pixels on a phone', { timeout: t
   }
   // German labels are longer.
   await page.setExtraHTTPHeaders({ 'accept-language': 'de' });
-  const inGerman = ['/alerts', '/event-types', '/settings/webhooks/new', '/overview?days=30', '/campaigns/1'];
+  const inGerman = [
+    ...['/alerts', '/event-types', '/event-types/usp.selection'],
+    ...['/settings/webhooks/new', '/overview?days=30', '/campaigns/1'],
+  ];
   for (const path of [...inGerman, `/offers/${await offerWithCodes()}`]) {
     await page.goto(demo.url + base + path);
     await page.locator('[hx-trigger="load"]').waitFor({ state: 'detached' });

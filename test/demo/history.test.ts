@@ -24,6 +24,9 @@ beforeAll(async () => {
   const { pool, secretBox } = t.deps;
   const endpoint = { publisherId: t.publisher.id, event: 'usp.selection', method: 'POST', enabled: true } as const;
   await saveEndpoint(pool, secretBox, { ...endpoint, url: 'http://127.0.0.1:9/', nowMs });
+  const headers = { authorization: `Bearer ${t.publisher.key}` };
+  const url = '/manage/v1/offers/1/coupon-codes';
+  await t.app.inject({ method: 'POST', url, headers, payload: { pattern: 'COFFEE-****-****', count: 400 } });
   await t.deps.catalog.refresh();
   await writeHistory(t.deps);
   await rollUpAll(t, nowMs);
@@ -52,6 +55,16 @@ test('the generated history covers every day of six weeks, is marked, and matche
     client.release(),
   );
   expect(differences).toEqual([]);
+});
+
+test('users get their coupon codes when they confirm their perks, and not all at the same time', async () => {
+  const { rows } = await t.pool.query<{ codes: number; times: number; late: number }>(
+    `select count(*)::int as codes, count(distinct c.given_at)::int as times,
+      count(*) filter (where c.given_at <> u.wrapped_at)::int as late
+    from coupons c join usp_sessions u on u.session_id = c.session_id`,
+  );
+  expect(rows[0]?.codes).toBeGreaterThan(10);
+  expect(rows[0]).toMatchObject({ times: rows[0]?.codes, late: 0 });
 });
 
 test('budgets have spent what the history has earned', async () => {

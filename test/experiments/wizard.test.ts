@@ -57,7 +57,7 @@ test('the wizard works without scripts, and Back keeps what was entered, as does
   expect(await page.getByLabel('Smallest relevant difference').inputValue()).toBe('10');
   await press(page, 'Next');
   await step(page, 'Is this what you want?');
-  await page.getByText('revenue per session of the groups. The duration can’t be estimated yet').waitFor();
+  await page.getByText('groups by revenue per session. The duration can’t be estimated yet').waitFor();
   await page.goBack();
   expect(await page.getByLabel('Smallest relevant difference').inputValue()).toBe('10');
   await page.goForward();

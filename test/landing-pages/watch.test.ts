@@ -542,7 +542,7 @@ describe('the page of a secondary action', () => {
       /This offer was paused on .* because its secondary action page was not found/,
     );
     await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
-    expect(await text('/alerts')).toMatch(/Offer paused, page of its secondary action unavailable: /);
+    expect(await text('/alerts')).toMatch(/Offer paused, secondary action page unavailable: /);
     const listed = await runCommand(['landing-pages', '--problems'], env);
     expect([listed.code, listed.out]).toEqual([1, expect.stringMatching(`^offer ${offer}  .*  paused  gone`)]);
   });

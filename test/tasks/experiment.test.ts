@@ -59,7 +59,7 @@ test(
     await step(page, 'Is this what you want?');
     await page.getByText('40% of users see the unit without changes. 40% of users get one offer.').waitFor();
     await page.getByText('The other 20% of users do not take part').waitFor();
-    await page.getByText('revenue per session of the groups. The duration can’t be estimated yet').waitFor();
+    await page.getByText('groups by revenue per session. The duration can’t be estimated yet').waitFor();
     expect(await violations(page)).toEqual([]);
     await press(page, 'Start the experiment');
 

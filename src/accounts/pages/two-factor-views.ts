@@ -43,6 +43,7 @@ export function setUpPage(context: PageContext, { errors, required, secret, seal
     ${passwordField(form, context)}`;
   return {
     ...base(errors),
+    actions: linkButton('/dashboard/account/passkeys', t('account.addPasskey'), 'quiet'),
     body: html`
       ${required && requiredNotice()}
       ${card(
@@ -57,7 +58,6 @@ export function setUpPage(context: PageContext, { errors, required, secret, seal
       )}
       ${card(t('account.confirmStep'), saveForm(context, twoFactorPath, fields, { button: t('account.turnOn') }), {
         lead: t('account.turnOnLead'),
-        actions: linkButton('/dashboard/account/passkeys', t('account.addPasskey')),
       })}`,
   };
 }

@@ -28,7 +28,9 @@ import { takeTestToken } from '../../webhooks/test-limit.ts';
 import { addTestedChannel, sendTestMessage } from '../channels.ts';
 import { describe } from '../describe.ts';
 import {
+  type AlertQuery,
   allAlerts,
+  countNewAlerts,
   countRecentAlerts,
   findMuteOfAll,
   listAlerts,
@@ -39,7 +41,17 @@ import {
 import { type AlertKind, defaultKinds, isAlertKind } from '../kinds.ts';
 import { findMailKinds, listChannels, removeChannel, setChannelKinds, setMailRule } from '../rules.ts';
 import { channelsCard, columnOfChannel, columnsField, kindsField, mailColumn, rulesCard } from './channels.ts';
-import { durationText, inboxCard, muteAllControl, muteAllNotice, muteFields, muteHours } from './inbox.ts';
+import {
+  alertList,
+  allAlertsPath,
+  type DescribedAlert,
+  durationText,
+  inboxCard,
+  muteAllControl,
+  muteAllNotice,
+  muteFields,
+  muteHours,
+} from './inbox.ts';
 
 type PageDeps = {
   pool: pg.Pool;
@@ -56,7 +68,8 @@ type PageServices = Shell & { deps: PageDeps };
 
 type Scope = { deps: PageDeps; failFast: ReturnType<typeof createFailFast> };
 
-/** Number of alerts per page. */
+/** Number of alerts on the page with the settings, and per page of the list of all alerts. */
+const latestAlerts = 3;
 const alertsPerPage = 50;
 
 /**
@@ -70,7 +83,11 @@ export function alertPages(app: App, services: PageServices): void {
   const { pool, now } = deps;
   const back = ({ path }: PublisherContext, done: string): PageResult => ({ to: path('/alerts'), done });
 
-  pages.get('/alerts', 'analyst', (context) => alertsPage(scope, context));
+  pages.get('/alerts', 'analyst', (context): PageResult | Promise<PageResult> => {
+    const kind = queryText(context, 'kind');
+    return isAlertKind(kind) ? { to: pageOf(context, kind, null) } : alertsPage(scope, context);
+  });
+  pages.get(allAlertsPath, 'analyst', (context) => allAlertsPage(scope, context));
   pages.post('/alerts/read', 'analyst', async (context, fields) => {
     const until = fields.number('until');
     await scope.failFast(() => readAlerts(pool, readerOf(context), typeof until === 'number' ? Math.floor(until) : 0));
@@ -168,13 +185,10 @@ async function alertsPage(
   refused: { typed?: FormValues; errors?: FieldErrors } = {},
 ): Promise<Page> {
   const { publisher } = context;
-  const kind = queryText(context, 'kind');
-  const before = queryText(context, 'before');
-  const beforeId = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : null;
-  const query = { kind: isAlertKind(kind) ? kind : null, beforeId, limit: alertsPerPage };
-  const [alerts, recent, kinds, channels, receivers, muteOfAll] = await failFast(() =>
+  const [alerts, unread, recent, kinds, channels, receivers, muteOfAll] = await failFast(() =>
     Promise.all([
-      listAlerts(deps.pool, readerOf(context), query, deps.now()),
+      describedAlerts(deps, context, { kind: null, beforeId: null, limit: latestAlerts }),
+      countNewAlerts(deps.pool, readerOf(context)),
       countRecentAlerts(deps.pool, publisher.id, deps.now()),
       findMailKinds(deps.pool, readerOf(context)),
       listChannels(deps.pool, publisher.id),
@@ -184,7 +198,6 @@ async function alertsPage(
   );
   const mail = deps.mailer === null ? null : kinds;
   const muteAll = muteOfAll === null ? muteAllControl(context) : nothing;
-  const describedAlerts = alerts.map((alert) => ({ ...alert, ...describe(alert, publisher.timeZone) }));
   return {
     title: t('nav.alerts'),
     lead: t('alerts.lead'),
@@ -192,23 +205,45 @@ async function alertsPage(
     status: (refused.errors ?? []).length > 0 ? 422 : 200,
     body: html`
       ${muteOfAll !== null && muteAllNotice(context, muteOfAll)}
-      ${inboxCard(context, {
-        alerts: describedAlerts,
-        kind: query.kind,
-        newest: beforeId === null ? null : pageOf(context, query.kind, null),
-        older: alerts.length < alertsPerPage ? null : pageOf(context, query.kind, alerts.at(-1)?.id ?? null),
-      })}
+      ${inboxCard(context, { alerts, unread, isMore: alerts.length === latestAlerts })}
       ${rulesCard(context, { mail, channels, receivers, recent }, muteAll)}
       ${channelsCard(context, channels, refused)}`,
   };
 }
+
+/** Renders the list of all alerts, which can be filtered by kind. */
+async function allAlertsPage({ deps, failFast }: Scope, context: PublisherContext): Promise<Page> {
+  const selected = queryText(context, 'kind');
+  const kind = isAlertKind(selected) ? selected : null;
+  const before = queryText(context, 'before');
+  const beforeId = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : null;
+  const alerts = await failFast(() => describedAlerts(deps, context, { kind, beforeId, limit: alertsPerPage }));
+  const newest = beforeId === null ? null : pageOf(context, kind, null);
+  const older = alerts.length < alertsPerPage ? null : pageOf(context, kind, alerts.at(-1)?.id ?? null);
+  return {
+    title: t('alerts.all'),
+    nav: 'alerts',
+    trail: [{ text: t('nav.alerts'), href: context.path('/alerts') }],
+    body: alertList(context, { alerts, kind, newest, older }),
+  };
+}
+
+const describedAlerts = async (
+  deps: PageDeps,
+  context: PublisherContext,
+  query: AlertQuery,
+): Promise<DescribedAlert[]> =>
+  (await listAlerts(deps.pool, readerOf(context), query, deps.now())).map((alert) => ({
+    ...alert,
+    ...describe(alert, context.publisher.timeZone),
+  }));
 
 function pageOf({ path }: PublisherContext, kind: AlertKind | null, before: number | null): string {
   const query = new URLSearchParams({
     ...(kind !== null && { kind }),
     ...(before !== null && { before: String(before) }),
   });
-  return `${path('/alerts')}${query.size === 0 ? '' : `?${query}`}`;
+  return `${path(allAlertsPath)}${query.size === 0 ? '' : `?${query}`}`;
 }
 
 /** Adds a channel after sending a test message to it. If the channel does not accept the message, it is not saved. */

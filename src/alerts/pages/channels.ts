@@ -19,6 +19,7 @@ import { createForm, moreFields } from '../../shell/forms.ts';
 import { recentDays } from '../inbox.ts';
 import { type AlertKind, alertKinds, kindOfEvent } from '../kinds.ts';
 import { type Channel, maxChannels } from '../rules.ts';
+import { allAlertsPath } from './inbox.ts';
 
 /** Name of the hidden fields with the names of the columns that the user could edit. */
 export const columnsField = 'columns';
@@ -93,7 +94,7 @@ export function rulesCard(
 
 /** Renders how often an alert kind occurred recently, which is how often its recipients would have been notified. */
 const recentCell = ({ path }: PublisherContext, kind: AlertKind, alerts: number): Html =>
-  alerts === 0 ? nothing : link(path(`/alerts?kind=${kind}`), count(alerts));
+  alerts === 0 ? nothing : link(path(`${allAlertsPath}?kind=${kind}`), count(alerts));
 
 type BoxColumn = { name: string; text: string; kinds: readonly AlertKind[]; canEdit: boolean };
 

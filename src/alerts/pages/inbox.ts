@@ -8,6 +8,8 @@ import {
   card,
   emptyState,
   link,
+  linkButton,
+  noMatches,
   notice,
   pager,
   saveForm,
@@ -20,7 +22,10 @@ import type { AlertText } from '../describe.ts';
 import { type AlertMessage, allAlerts, type InboxAlert, type Mute, maxNoteLength } from '../inbox.ts';
 import { type AlertKind, alertKinds } from '../kinds.ts';
 
-type DescribedAlert = InboxAlert & AlertText;
+export type DescribedAlert = InboxAlert & AlertText;
+
+/** Path of the list of all alerts. */
+export const allAlertsPath = '/alerts/all';
 
 const good: readonly string[] = ['endpoint.recovered'];
 
@@ -28,10 +33,38 @@ const good: readonly string[] = ['endpoint.recovered'];
 export const muteHours = [1, 4, 24, 7 * 24, 30 * 24] as const;
 const defaultMuteHours = 7 * 24;
 
-/** Minimum number of alerts for which the filter is shown. */
-const minFiltered = 10;
-
 type Inbox = {
+  alerts: readonly DescribedAlert[];
+  /** Number of alerts that the viewer has not read. */
+  unread: number;
+  /** Whether there can be older alerts. */
+  isMore: boolean;
+};
+
+/** Renders the card with the latest alerts, each with its reason, a link to the related page, and who was notified. */
+export function inboxCard(context: PublisherContext, { alerts, unread, isMore }: Inbox): Html {
+  if (alerts.length === 0) return emptyState('alerts', t('alerts.none'), t('alerts.noneText'));
+  const read =
+    unread > 0 &&
+    actionButton(context, {
+      to: context.path('/alerts/read'),
+      text: t('alerts.markAllRead'),
+      small: true,
+      values: { until: alerts[0]?.id ?? 0 },
+    });
+  return card(
+    t('alerts.inbox'),
+    html`
+      <ul class="stream">${alerts.map((alert) => item(context, alert))}</ul>
+      ${isMore && html`<p class="actions">${linkButton(context.path(allAlertsPath), t('alerts.showAll'))}</p>`}`,
+    {
+      lead: unread === 0 ? t('alerts.noneNew') : t('alerts.countNew', { count: unread }),
+      actions: html`${read}`,
+    },
+  );
+}
+
+type AlertList = {
   alerts: readonly DescribedAlert[];
   /** Selected kind, or null for all kinds. */
   kind: AlertKind | null;
@@ -40,40 +73,17 @@ type Inbox = {
   older: string | null;
 };
 
-/** Renders the card with the alerts, each with its reason, a link to the related page, and who was notified. */
-export function inboxCard(context: PublisherContext, { alerts, kind, newest, older }: Inbox): Html {
-  if (alerts.length === 0 && kind === null && newest === null)
-    return emptyState('alerts', t('alerts.none'), t('alerts.noneText'));
-  const unread = alerts.filter(({ isNew }) => isNew).length;
-  const read =
-    unread > 0 &&
-    newest === null &&
-    kind === null &&
-    actionButton(context, {
-      to: context.path('/alerts/read'),
-      text: t('alerts.markAllRead'),
-      small: true,
-      values: { until: alerts[0]?.id ?? 0 },
-    });
-  const hasFilter = kind !== null || newest !== null || alerts.length >= minFiltered;
+/** Renders a page of the list of all alerts, with a filter by kind. */
+export function alertList(context: PublisherContext, { alerts, kind, newest, older }: AlertList): Html {
   const kinds = Object.entries(alertKinds).map(([value, text]) => ({ value, text: t(text) }));
-  const filter = html`
-    <form class="filters" method="get" action="${context.path('/alerts')}">
+  return html`
+    <form class="filters" method="get" action="${context.path(allAlertsPath)}">
       ${filterSelect('kind', t('alerts.alert'), kinds, kind ?? '')}
-      <button class="button small">${t('common.apply')}</button>
-    </form>`;
-  return card(
-    t('alerts.inbox'),
-    html`
-      ${hasFilter && filter}
-      ${alerts.length === 0 && html`<p class="hint">${t('common.noMatches')}</p>`}
-      <ul class="stream">${alerts.map((alert) => item(context, alert))}</ul>
-      ${pager(newest, older)}`,
-    {
-      lead: unread === 0 ? t('alerts.noneNew') : t('alerts.countNew', { count: unread }),
-      actions: html`${read}`,
-    },
-  );
+      <button class="button">${t('common.apply')}</button>
+    </form>
+    ${alerts.length === 0 && noMatches()}
+    <ul class="stream">${alerts.map((alert) => item(context, alert))}</ul>
+    ${pager(newest, older)}`;
 }
 
 function item(context: PublisherContext, alert: DescribedAlert): Html {

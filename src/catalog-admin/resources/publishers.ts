@@ -124,7 +124,7 @@ export const publishers: Resource = {
       landing_pages_checked: flag(
         true,
         'Whether landing pages are checked daily. A campaign is paused if its landing page is gone or ' +
-          'redirects to another domain. An offer is paused if this happens to the page of its secondary action.',
+          'redirects to another domain. An offer is paused if this happens to its secondary action page.',
       ),
       postback_events: Type.Array(Type.Union(postbackEvents.map((event) => Type.Literal(event))), {
         maxItems: postbackEvents.length,

@@ -23,16 +23,30 @@ const tooLong = sumOf(
   }),
 );
 
+const originals = sumOf(translatedTexts.map((name) => `${originalOf(name)} <> ''`));
+
 const keptOffers = `offers o join campaigns c on c.id = o.campaign_id and c.deleted_at is null
 where o.publisher_id = $1 and o.deleted_at is null`;
 
-/** Counts offers, missing translations and overlong strings by language tag. */
+/**
+ * Counts translated offers, missing translations and overlong strings by language tag. All strings of an offer without
+ * translations into a language are missing there, unless it is the offer's own language.
+ */
 export async function countTranslations({ executor, publisherId }: Work): Promise<TranslationCounts[]> {
+  // Offers without translations are counted by subtraction, because there are far fewer translations than combinations
+  // of offers and languages.
   const { rows } = await executor.query<TranslationCounts>(
-    `select tag, count(*)::int as offers, sum(missing)::int as missing, sum(too_long)::int as "tooLong"
+    `with kept as materialized (
+      select o.*, c.offer_description, ${originals} as originals,
+        coalesce(o.language, (select language from publishers where id = $1)) as own_language
+      from ${keptOffers}
+    )
+    select tag, count(*)::int as offers, sum(too_long)::int as "tooLong",
+      ((select coalesce(sum(originals), 0) from kept where own_language <> tag)
+        - coalesce(sum(originals - missing) filter (where own_language <> tag), 0))::int as missing
     from (
-      select t.tag, ${missing} as missing, ${tooLong} as too_long
-      from (select o.*, c.offer_description from ${keptOffers}) o
+      select t.tag, o.own_language, o.originals, ${missing} as missing, ${tooLong} as too_long
+      from kept o
       cross join lateral (select o.offer_description) c
       cross join lateral jsonb_each(o.translations) t (tag, texts)
     ) counted

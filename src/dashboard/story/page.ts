@@ -10,7 +10,16 @@ import { fromMicros } from '../../platform/money.ts';
 import { wordProblem } from '../../platform/problem.ts';
 import { offerNames } from '../../reports/metric-tiles.ts';
 import { kindText, reasonText, valueWord } from '../../reports/row-words.ts';
-import { badge, card, descriptionList, emptyState, link, linkButton, notice } from '../../shell/components.ts';
+import {
+  badge,
+  card,
+  descriptionList,
+  emptyState,
+  link,
+  linkButton,
+  notice,
+  type Tone,
+} from '../../shell/components.ts';
 import { pathText, queryText } from '../../shell/context.ts';
 import { count, countryName, moment, moneyFormat } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
@@ -213,10 +222,12 @@ const countBadge = (counted: number): Html => {
   return badge(counted < 0 ? t('rows.countsMinus') : t('rows.countsYes'), 'good');
 };
 
+const waitingTones: Readonly<Record<string, Tone>> = { held: 'warn', pending: 'info', unconfirmed: 'info' };
+
 function statusBadge({ kind, status, lastStatus }: StoryEntry): Html {
   if (status === null) return nothing;
   if (kind === 'confirmed') return badge(t('live.confirmed', { count: Number(status) }), 'good');
-  const tone = failures.has(status) ? 'bad' : status === 'pending' || status === 'unconfirmed' ? 'info' : 'good';
+  const tone = waitingTones[status] ?? (failures.has(status) ? 'bad' : 'good');
   const text =
     kind === 'message'
       ? t(`story.message_${status}` as MessageKey)

@@ -6,7 +6,7 @@ import { readColumns } from '../../management/read-columns.ts';
 import type { Values } from '../../management/resource.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { card, notice, saveForm } from '../../shell/components.ts';
+import { notice, saveForm } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, type FormValues, fieldErrorsOf, keyIn } from '../../shell/context.ts';
 import { fieldName } from '../../shell/format.ts';
 import { createForm, type FormBuilder, fieldGroup } from '../../shell/forms.ts';
@@ -52,7 +52,7 @@ function formPage(
     ${fieldsOf(context, form, draft)}
     ${fieldGroup(t('drafts.note'), form.textarea('note', { label: t('drafts.note'), rows: 2 }))}`;
   return {
-    title: draft.subject || `#${draft.id}`,
+    title: t('drafts.revise'),
     nav: 'drafts',
     trail: [
       { text: t('nav.drafts'), href: context.path('/drafts') },
@@ -67,14 +67,13 @@ function formPage(
           html`<p><strong>${t('drafts.refusedBecause')}</strong></p><p class="lines">${draft.reason}</p>`,
         )
       }
-      ${card(
-        t('drafts.revise'),
-        saveForm(context, `${pathOf(context)}/edit`, fields, {
+      <section class="card">
+        ${saveForm(context, `${pathOf(context)}/edit`, fields, {
           button: t('drafts.proposeAgain'),
           cancel: pathOf(context),
           attributes: html` enctype="multipart/form-data"`,
-        }),
-      )}`,
+        })}
+      </section>`,
   };
 }
 

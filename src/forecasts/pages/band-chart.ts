@@ -18,10 +18,13 @@ type BandChart = {
 };
 
 /** Height of the plot, and of the space above and below it for labels, in pixels. */
-const [plotHeight, above, below] = [140, 18, 22];
+const [plotHeight, above, below] = [140, 10, 22];
+
+/** Width of a digit of the value axis, in pixels. */
+const characterWidth = 7;
 
 /** Days between two labels of the time axis. */
-const labelDays = 7;
+const labelDays = 10;
 
 const axisDays = perLocale(
   (locale) => new Intl.DateTimeFormat(locale, { day: dayForm.day, month: dayForm.month, timeZone: 'UTC' }),
@@ -41,7 +44,10 @@ export function bandChart({ caption, days, format, leastStep }: BandChart): Html
   const lows = days.map(({ low }, index) => [index, low] as [number, number]);
   const mids = days.map(({ mid }, index) => [index, mid] as [number, number]);
   const highs = days.map(({ high }, index) => [index, high] as [number, number]);
-  const lineY = (value: number): string => (above + (plotHeight * yOf(value)) / 100).toFixed(1);
+  const lineY = (value: number): number => Math.round(above + (plotHeight * yOf(value)) / 100);
+  const height = above + plotHeight + below;
+  const values = steps.map(format);
+  const axisWidth = characterWidth * Math.max(...values.map((value) => value.length)) + 8;
   const labels = days.flatMap(({ date }, index) => (index % labelDays === 0 ? [{ date, x: xOf(index) }] : []));
   return html`
     <figure class="band">
@@ -49,21 +55,27 @@ export function bandChart({ caption, days, format, leastStep }: BandChart): Html
         <strong>${caption}</strong>
         <span class="band-mid">${t('forecasts.mid')}</span> <span class="band-range">${t('forecasts.interval')}</span>
       </figcaption>
-      <svg width="100%" height="${above + plotHeight + below}" role="img"
-        aria-label="${t('layout.chartLabel', { caption })}">
-        ${steps.map((step) => html`<line x1="0" x2="100%" y1="${lineY(step)}" y2="${lineY(step)}"/>`)}
-        <svg y="${above}" width="100%" height="${plotHeight}" viewBox="0 0 100 100" preserveAspectRatio="none">
-          <polygon points="${points([...highs, ...lows.reverse()])}"/>
-          <polyline points="${points(mids)}" vector-effect="non-scaling-stroke"/>
+      <div class="band-plot" role="img" aria-label="${t('layout.chartLabel', { caption })}">
+        <svg width="${axisWidth}" height="${height}">
+          ${steps.map(
+            (step, index) =>
+              html`<text x="${axisWidth - 8}" y="${lineY(step) + 4}" text-anchor="end">${values[index]}</text>`,
+          )}
         </svg>
-        ${steps.map((step) => html`<text x="0" y="${Number(lineY(step)) - 4}">${format(step)}</text>`)}
-        ${labels.map(
-          ({ date, x }) => html`
-            <text x="${x.toFixed(2)}%" y="${above + plotHeight + 16}" text-anchor="${anchorAt(x)}">
-              ${axisDays('').format(Date.parse(date))}
-            </text>`,
-        )}
-      </svg>
+        <svg width="100%" height="${height}">
+          ${steps.map((step) => html`<line x1="0" x2="100%" y1="${lineY(step)}" y2="${lineY(step)}"/>`)}
+          <svg y="${above}" width="100%" height="${plotHeight}" viewBox="0 0 100 100" preserveAspectRatio="none">
+            <polygon points="${points([...highs, ...lows.reverse()])}"/>
+            <polyline points="${points(mids)}" vector-effect="non-scaling-stroke"/>
+          </svg>
+          ${labels.map(
+            ({ date, x }) => html`
+              <text x="${x.toFixed(2)}%" y="${above + plotHeight + 16}" text-anchor="${anchorAt(x)}">
+                ${axisDays('').format(Date.parse(date))}
+              </text>`,
+          )}
+        </svg>
+      </div>
     </figure>
     ${moreFields(
       t('layout.showAsTable'),

@@ -6,7 +6,7 @@ import { type AppError, type ErrorCode, type ErrorDetail, errorStatuses } from '
 import type { App } from '../../platform/http/app.ts';
 import { bytesOf, type HotObserver } from '../../platform/http/hot-routes.ts';
 import { loggedUrl, pathWithoutUsers } from '../../platform/logger.ts';
-import { storedProblem } from '../../platform/problem.ts';
+import { type Problem, storedProblem } from '../../platform/problem.ts';
 import type { ApiLog } from './api-log.ts';
 import { maskAnswer, maskRequest, maskText } from './mask.ts';
 import { type RequestLog, storable } from './request-log.ts';
@@ -130,7 +130,7 @@ function callOf(request: FastifyRequest, { status, ms, error, body: payload }: A
     query,
     body: body ?? null,
     answer,
-    error: isRefused(status) && answer?.error ? withStoredDetails(answer.error, error) : null,
+    error: isRefused(status) && answer?.error ? withStoredMessages(answer.error, error) : null,
     notes: (request.notes ?? []).map(({ path, message }) => ({ path, message: storedProblem(message) })),
     sessionId: typeof sessionId === 'string' ? sessionId : null,
   };
@@ -139,18 +139,19 @@ function callOf(request: FastifyRequest, { status, ms, error, body: payload }: A
 type Refusal = NonNullable<LiveCall['error']>;
 
 /**
- * Replaces the English messages of invalid fields with their stored form, so that they can be shown in the reader's
- * language. A message whose values were masked stays in English.
+ * Replaces the English messages of an error and its invalid fields with their stored form, so that they can be shown in
+ * the reader's language. A message whose values were masked stays in English.
  */
-function withStoredDetails(masked: Refusal, error: AppError | null): Refusal {
-  if (!Array.isArray(masked.details)) return masked;
-  const details = (masked.details as NonNullable<Refusal['details']>).map((detail, at) => {
-    const message = error?.details?.[at]?.message;
-    return message !== undefined && String(message) === detail.message
-      ? { ...detail, message: storedProblem(message) }
-      : detail;
-  });
-  return { ...masked, details };
+function withStoredMessages(masked: Refusal, error: AppError | null): Refusal {
+  const storedForm = (text: string, message: Problem | undefined): string =>
+    message !== undefined && String(message) === text ? storedProblem(message) : text;
+  const withMessage = { ...masked, message: storedForm(masked.message, error?.problem) };
+  if (!Array.isArray(masked.details)) return withMessage;
+  const details = (masked.details as NonNullable<Refusal['details']>).map((detail, at) => ({
+    ...detail,
+    message: storedForm(detail.message, error?.details?.[at]?.message),
+  }));
+  return { ...withMessage, details };
 }
 
 /** Maximum size of a recorded response, in bytes. */

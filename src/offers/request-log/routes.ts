@@ -108,9 +108,15 @@ function isRequested({ status, placement }: Query, call: LiveCall, placements: r
 
 function eventOf({ id, at, placements, call }: LoggedCall & { placements: readonly string[] }): StreamEvent {
   const { sessionId, error: refusal, ...rest } = call;
-  const inEnglish = ({ path, message }: LiveCall['notes'][number]) => ({ path, message: readProblem(message) });
+  const inEnglish = <Stored extends { message: string }>(stored: Stored) => ({
+    ...stored,
+    message: readProblem(stored.message),
+  });
   const notes = call.notes.map(inEnglish);
-  const error = refusal?.details ? { ...refusal, details: refusal.details.map(inEnglish) } : refusal;
+  const error = refusal && {
+    ...inEnglish(refusal),
+    ...(refusal.details !== undefined && { details: refusal.details.map(inEnglish) }),
+  };
   return {
     name: 'call',
     data: JSON.stringify({ id, at: at.toISOString(), placements, session_id: sessionId, ...rest, error, notes }),

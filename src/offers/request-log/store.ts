@@ -14,7 +14,7 @@ export type LiveCall = {
   query: unknown;
   body: unknown;
   answer: unknown;
-  /** Error code and message of a rejected call. */
+  /** Error code and messages of a rejected call. The messages are in their stored form. */
   error: { code: string; message: string; details?: readonly StoredDetail[] } | null;
   /** Notices about ignored and dropped values, in their stored form. */
   notes: readonly StoredDetail[];

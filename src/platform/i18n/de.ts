@@ -425,6 +425,8 @@ export const de: Messages = {
       'sinkenden Werten.',
     noneNew: 'Keine neuen Meldungen.',
     countNew: '{count} neu',
+    all: 'Alle Meldungen',
+    showAll: 'Alle Meldungen anzeigen',
     markAllRead: 'Alle als gelesen markieren',
     allRead: 'Alle Meldungen wurden als gelesen markiert.',
     new: 'Neu',
@@ -2226,6 +2228,7 @@ export const de: Messages = {
     nextAttempt: 'Nächster Versuch',
     nextAttemptAt: 'Nächster Versuch: {time}',
     noAnswer: 'Noch keine Antwort.',
+    notPulled: 'Ihr Programm hat das Ereignis noch nicht abgeholt.',
     noAttempts: 'Noch keine Versuche.',
     noMatchesHere: 'Keine Treffer auf dieser Seite. Gehen Sie zur nächsten Seite.',
     none: 'Noch keine Zustellungen',
@@ -2647,12 +2650,12 @@ export const de: Messages = {
     campaign_ended_lead: 'Wird gesendet, wenn das geplante Ende einer Kampagne erreicht ist.',
     offer_action_page_lost: 'Angebotsseite nicht erreichbar',
     offer_action_page_lost_lead:
-      'Wird gesendet, wenn ein Angebot pausiert, weil die Seite seiner zweiten Aktion nicht erreichbar ist oder zu ' +
-      'einer anderen Domain führt.',
+      'Wird gesendet, wenn ein Angebot pausiert wird, weil die Seite seiner zweiten Aktion nicht erreichbar ist oder ' +
+      'zu einer anderen Domain führt.',
     campaign_landing_page_lost: 'Landingpage nicht erreichbar',
     campaign_landing_page_lost_lead:
-      'Wird gesendet, wenn eine Kampagne pausiert, weil ihre Landingpage nicht erreichbar ist oder zu einer anderen ' +
-      'Domain führt.',
+      'Wird gesendet, wenn eine Kampagne pausiert wird, weil ihre Landingpage nicht erreichbar ist oder zu einer ' +
+      'anderen Domain führt.',
     perk_message: 'Perk-E-Mail',
     perk_message_lead:
       'Wird gesendet, wenn Ihr eigener Mail-Dienst die Perk-E-Mails verschickt. Enthält den Text der E-Mail an den ' +
@@ -2728,7 +2731,7 @@ export const de: Messages = {
     back: 'Zurück',
     checkStep: 'Prüfen',
     checkTitle: 'Ist alles richtig?',
-    compares: 'Jeder Nutzer bleibt in einer Gruppe, und Perkwire vergleicht den Umsatz je Sitzung der Gruppen.',
+    compares: 'Jeder Nutzer bleibt in einer Gruppe, und Perkwire vergleicht die Gruppen nach Umsatz je Sitzung.',
     covers:
       'Es läuft {count, plural, =0 {an allen Anzeigenplätzen} one {am Anzeigenplatz {names}} other {an den ' +
       'Anzeigenplätzen {names}}}.',
@@ -2884,7 +2887,7 @@ export const de: Messages = {
     lead: 'Zeigen Sie einem Teil Ihrer Nutzer Varianten und messen Sie den Unterschied im Umsatz.',
     lift: 'Veränderung',
     low: 'Untergrenze',
-    makePermanent: '{arm} dauerhaft machen',
+    makePermanent: '{arm} dauerhaft übernehmen',
     manyLooks: 'Wenn Sie viele Segmente vergleichen, sind einige Unterschiede zufällig.',
     metric: 'Kennzahl',
     mixedCurrencies:
@@ -3218,15 +3221,16 @@ export const de: Messages = {
     file: 'CSV-Datei',
     files: 'Übersetzungsdateien',
     filesLead:
-      'Jede Zeile ist ein Text, jede Spalte eine Sprache. Ist ein Text ungültig, wird nichts importiert. Leere ' +
-      'Zellen ändern nichts.',
+      'Jede Zeile enthält einen Text eines Angebots, jede Spalte eine Sprache. Ist ein Text ungültig, wird nichts ' +
+      'importiert. Leere Zellen ändern nichts.',
     imported:
       '{texts, plural, =1 {1 Text} other {{texts} Texte}} in {offers, plural, =1 {1 Angebot} other {{offers} ' +
       'Angeboten}} geändert.',
     isTooLong: 'Länger als empfohlen.',
     language: 'Sprache',
     lead: 'Stand der Übersetzungen. Nutzer sehen Angebote in ihrer Sprache.',
-    missing: 'Fehlende Texte',
+    missing: 'Fehlende Übersetzungen',
+    offers: 'Übersetzte Angebote',
     missingCount: '{count, plural, one {# fehlt} other {# fehlen}}',
     none: 'Noch keine Übersetzungen',
     noneOfOffer: 'Dieses Angebot ist noch nicht übersetzt.',
@@ -4744,7 +4748,7 @@ export const de: Messages = {
     backlog: 'Rückstand',
     backlogCaption: 'Wartende Zustellungen je 15 Minuten',
     body: 'Inhalt',
-    breakerOpen: 'Versand nach Fehlern ausgesetzt',
+    breakerOpen: 'Versand ausgesetzt',
     chooseEvent: 'Wählen Sie mindestens ein Ereignis.',
     concurrency: 'Gleichzeitige Anfragen',
     connect: 'Verbindungsaufbau',
@@ -4843,7 +4847,7 @@ export const de: Messages = {
     secretCreated:
       '<b>Signaturschlüssel erstellt.</b> Kopieren Sie ihn jetzt, um damit auf Ihrem Server Signaturen zu prüfen: Er ' +
       'wird später nicht mehr angezeigt.',
-    signV1a: 'Auch mit ed25519 signieren',
+    signV1a: 'Auch mit Ed25519 signieren',
     signV1aHint: 'Für Empfänger, die Signaturen mit einem öffentlichen Schlüssel prüfen.',
     secretOnce:
       'Der Signaturschlüssel wird nur einmal angezeigt, wenn er erstellt wird. Falls Sie ihn nicht haben, wählen Sie ' +

@@ -390,6 +390,8 @@ export const en = {
       'Failing webhook endpoints, used budgets, ended campaigns and placements with falling figures will appear here.',
     noneNew: 'No new alerts.',
     countNew: '{count} new',
+    all: 'All alerts',
+    showAll: 'Show all alerts',
     markAllRead: 'Mark all as read',
     allRead: 'All alerts were marked as read.',
     new: 'New',
@@ -478,7 +480,7 @@ export const en = {
     kindBudget100: 'A budget has been used up',
     kindGoalBehind: 'A goal is behind plan',
     kindCampaignEnded: 'A campaign has ended',
-    kindActionPageLost: 'An offer was paused because the page of its secondary action is unavailable',
+    kindActionPageLost: 'An offer was paused because its secondary action page is unavailable',
     kindLandingPageLost: 'A campaign was paused because its landing page is unavailable',
     kindCouponsLow: 'Coupon codes are running low',
     kindCouponsEmpty: 'An offer was paused because it has no coupon codes left',
@@ -519,7 +521,7 @@ export const en = {
       'excluded the campaign in the last 24 hours: {heldBack}.} other {}}',
     campaignEnded: 'Campaign ended: {name}',
     campaignEndedReason: 'The campaign ended as scheduled on {time}.',
-    actionPageLost: 'Offer paused, page of its secondary action unavailable: {name}',
+    actionPageLost: 'Offer paused, secondary action page unavailable: {name}',
     landingPageLost: 'Campaign paused, landing page unavailable: {name}',
     landingPageLostReason:
       '{reason, select, moved {Since {since}, {url} leads to {to} instead of {from}.} other {{url} has been ' +
@@ -2050,6 +2052,7 @@ export const en = {
     nextAttempt: 'Next attempt',
     nextAttemptAt: 'Next attempt: {time}',
     noAnswer: 'No response yet.',
+    notPulled: 'Your program has not pulled the event yet.',
     noAttempts: 'No attempts yet.',
     noMatchesHere: 'No matches on this page. Go to the next page.',
     none: 'No deliveries yet',
@@ -2444,8 +2447,7 @@ export const en = {
     campaign_ended_lead: 'Sent when the scheduled end of a campaign is reached.',
     offer_action_page_lost: 'Offer page unavailable',
     offer_action_page_lost_lead:
-      'Sent when an offer is paused because the page of its secondary action is unavailable or leads to a different ' +
-      'domain.',
+      'Sent when an offer is paused because its secondary action page is unavailable or leads to a different domain.',
     campaign_landing_page_lost: 'Landing page unavailable',
     campaign_landing_page_lost_lead:
       'Sent when a campaign is paused because its landing page is unavailable or leads to a different domain.',
@@ -2519,12 +2521,12 @@ export const en = {
     back: 'Back',
     checkStep: 'Check',
     checkTitle: 'Is this what you want?',
-    compares: 'Each user stays in one group, and Perkwire compares the revenue per session of the groups.',
+    compares: 'Each user stays in one group, and Perkwire compares the groups by revenue per session.',
     covers:
       'It covers {count, plural, =0 {all placements} one {the placement {names}} other {the placements {names}}}.',
     created: 'The experiment was created.',
     endsAt: 'The experiment ends on {at}.',
-    grows: 'At first, only a part of these users takes part; the share grows in steps.',
+    grows: 'At first, only some of these users take part; their share grows in steps.',
     holdoutLead: 'A hold-out group sees no offers. Compared with all other users, it shows how much the offers add.',
     keyHint:
       'Identifies the experiment in responses, webhooks and reports. Leave empty to derive it from the name. It ' +
@@ -2969,7 +2971,8 @@ export const en = {
   },
   languages: {
     wouldChange:
-      '{texts, plural, one {# text} other {# texts}} in {offers, plural, one {# offer} other {# offers}} would change.',
+      '{texts, plural, one {# translation} other {# translations}} in {offers, plural, one {# offer} other {# ' +
+      'offers}} would change.',
     add: 'New language',
     addButton: 'Add language',
     addHint: 'Language code, such as de, pt-BR or zh-Hant.',
@@ -2984,15 +2987,16 @@ export const en = {
     file: 'CSV file',
     files: 'Translation files',
     filesLead:
-      'Each row is a text, each column a language. If any text is invalid, nothing is imported. Empty cells change ' +
-      'nothing.',
+      'Each row contains one text of an offer, with a column per language. If any translation is invalid, nothing ' +
+      'is imported. Empty cells change nothing.',
     imported:
-      '{texts, plural, =1 {1 text} other {{texts} texts}} changed in {offers, plural, =1 {1 offer} other {{offers} ' +
-      'offers}}.',
+      '{texts, plural, =1 {1 translation} other {{texts} translations}} changed in {offers, plural, =1 {1 offer} ' +
+      'other {{offers} offers}}.',
     isTooLong: 'Longer than recommended.',
     language: 'Language',
     lead: 'Translation progress of your offers. Users see offers in their own language.',
-    missing: 'Missing texts',
+    missing: 'Missing translations',
+    offers: 'Translated offers',
     missingCount: '{count} missing',
     none: 'No translations yet',
     noneOfOffer: 'This offer has no translations yet.',
@@ -3085,9 +3089,9 @@ export const en = {
     sendLess: 'Send fewer or shorter custom attributes.',
     sendOwnId: 'Send your own user ID, such as a customer number. Never use an e-mail address or phone number.',
     sendPlacement:
-      'Send "placement", the name of the page or screen with the unit, such as "checkout". Or choose a default ' +
+      'Send “placement”, the name of the page or screen with the unit, such as “checkout”. Or choose a default ' +
       'placement in the <a>settings</a>.',
-    sendUserId: 'Send the same "pub_user_id" as in the request for offers.',
+    sendUserId: 'Send the same “pub_user_id” as in the request for offers.',
     statusAndTime: '{status} in {ms, number} ms',
     tellOperator: 'You can’t fix this yourself. Send the request_id of the response to your operator.',
     useCampaign: 'Use the campaign_id of an offer in this session’s response.',
@@ -4432,7 +4436,7 @@ export const en = {
     backlog: 'Backlog',
     backlogCaption: 'Waiting deliveries per 15 minutes',
     body: 'Body',
-    breakerOpen: 'sending paused after failures',
+    breakerOpen: 'sending paused',
     chooseEvent: 'Choose at least one event.',
     concurrency: 'Concurrent requests',
     connect: 'Connection',
@@ -4526,7 +4530,7 @@ export const en = {
     secretCreated:
       '<b>Signing secret created.</b> Copy it now to verify signatures on your server: you won’t be able to see it ' +
       'again.',
-    signV1a: 'Also sign with ed25519',
+    signV1a: 'Also sign with Ed25519',
     signV1aHint: 'For receivers that verify signatures with a public key.',
     secretOnce:
       'The signing secret is shown only once, when it is created. If you do not have it, select “Rotate secret”.',

@@ -39,6 +39,8 @@ export function referenceRoutes(app: App, { assets, publicUrl, examples }: Refer
     sendDocsPage(request, reply, (await pageOf(null)) as StaticText),
   );
 
+  app.get(`${referencePath}/api`, { schema: { hide: true } }, async (_request, reply) => reply.redirect(referencePath));
+
   app.get(
     `${referencePath}/api/:tag`,
     { schema: { hide: true, params: Type.Object({ tag: Type.String({ maxLength: 40 }) }) } },

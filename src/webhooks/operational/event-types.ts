@@ -196,8 +196,7 @@ export const operationalEventTypes: readonly EventType[] = [
   operational('offer.action_page_lost', {
     title: 'Secondary action page failed',
     description:
-      'Sent when an offer is paused because the page of its secondary action is gone or redirects to another ' +
-      'domain.',
+      'Sent when an offer is paused because its secondary action page is gone or redirects to another domain.',
     fields: {
       offer_id: Type.Integer(),
       campaign_id: Type.Integer(),

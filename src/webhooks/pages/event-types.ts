@@ -235,7 +235,7 @@ function receiverTable(
 
 /** Renders the button that sends a test, or why the endpoint cannot be tested. */
 function testButton({ path, viewer }: PublisherContext, { name }: EventType, endpoint: Endpoint): Html {
-  if (kindOf(endpoint.url) === 'pull') return badge(t('eventTypes.isPulled'));
+  if (kindOf(endpoint.url) === 'pull') return html`<div class="row-actions">${badge(t('eventTypes.isPulled'))}</div>`;
   const to = path(`${eventTypesPath}/${name}/test`);
   return html`
     <form class="row-actions" method="post" action="${to}" hx-post="${to}" hx-target="#test-result"

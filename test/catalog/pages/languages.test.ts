@@ -84,6 +84,11 @@ test('the page shows the progress of languages of all offers, and exports and im
   const overview = (await manager.get(`${base}/languages?tag=de`)).body;
   expect(overview).toContain('German');
   expect(overview).toContain(`${base}/offers/1/languages?tag=de`);
+  // Offers without any German text count, too.
+  const listed = [...overview.matchAll(/>(\d+) missing</g)].map(([, missing]) => Number(missing));
+  const total = /data-label="Missing translations"[^>]*>\s*<span class="badge warn">(\d+)</.exec(overview)?.[1];
+  expect(listed.length).toBeGreaterThan(5);
+  expect(Number(total)).toBe(listed.reduce((sum, missing) => sum + missing, 0));
   for (const id of ['1.5', '1e20', 'x'])
     expect((await manager.get(`${base}/languages/export?offer_id=${id}`)).statusCode, id).toBe(400);
   const file = await manager.get(`${base}/languages/export?languages=de&offer_id=1`);
@@ -95,12 +100,12 @@ test('the page shows the progress of languages of all offers, and exports and im
     await page.getByRole('button', { name: 'Check file' }).click();
   };
   await upload('offer_id,text,de\n1,title,Neu\n1,cta_yes,Ja');
-  await page.getByText('2 texts in 1 offer would change.').waitFor();
+  await page.getByText('2 translations in 1 offer would change.').waitFor();
   await page.getByRole('cell', { name: 'Neu' }).waitFor();
   expect((await stored()).translations).toEqual({ de: { title: 'Halber Preis' } });
   expect(await violations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Import 2 rows' }).click();
-  await page.getByText('2 texts changed in 1 offer.').waitFor();
+  await page.getByText('2 translations changed in 1 offer.').waitFor();
   expect((await stored()).translations).toEqual({ de: { title: 'Neu', cta_yes: 'Ja' } });
   await upload('offer_id,text,de\n1,title,Neuer\n0,cta_yes,Ja');
   await page.getByText('Line 3: offer_id: The value must be an offer ID.').waitFor();

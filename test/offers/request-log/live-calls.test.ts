@@ -193,16 +193,18 @@ test('shows advice without links in a portal, which has none of the linked pages
   expect(markup).not.toContain('href=');
 });
 
-test('names the reason for a rejected field in the language of the reader', async () => {
+test('names the reason for a rejected call or field in the language of the reader', async () => {
   const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
   const items = watchCalls({ ...t.deps, pool: t.pool }, publisher, withoutLinks);
   await items();
   nowMs += 1;
   const url = `/native/v4/offers.json?api_key=${t.publisher.sdkId}&loyaltyboost=7`;
   expect((await t.app.inject({ method: 'POST', url, payload: { placement } })).statusCode).toBe(400);
+  expect(await send({ placement }, { key: 'reports-only' })).toBe(403);
   await t.deps.requestLog.write();
   const markup = await inLanguage('de', async () => (await items()).map(({ data }) => data).join(''));
   expect(markup).toMatch(/<code>loyaltyboost<\/code> Der Wert muss/);
+  expect(markup).toContain('<span>Dieser API-Schlüssel hat die Berechtigung ads/offers nicht.');
 });
 
 test('marks new placements on the live page and updates its list of notices', async () => {

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { enqueue } from '../../../src/webhooks/outbox.ts';
 import { errorsIn, signInAs, type TestUser } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
@@ -46,7 +48,7 @@ test('an endpoint of another kind is created, shown without its password, change
   const tested = await user.post(`${base}/${id}/test`, { ...settings, ...nats });
   expect(tested.body).toContain('ECONNREFUSED');
   const list = (await user.get(`${base}/all`)).body;
-  expect(list).toContain('NATS JetStream <code>127.0.0.1:1/orders.all</code>');
+  expect(list).toContain('NATS JetStream<br><code>127.0.0.1:1/orders.all</code>');
 });
 
 test('a Kafka endpoint is created and changed with its login and message key', async () => {
@@ -110,11 +112,24 @@ test('an endpoint to pull from shows how, and has no settings for calls', async 
   const { id, destination } = await newest();
   expect(destination).toEqual({ kind: 'pull' });
   const { body } = await user.get(`${base}/${id}`);
-  expect(body).toContain(`perkwire events pull --endpoint ${id} --follow`);
+  expect(body.replaceAll(/<[^>]+>/g, '')).toContain(`perkwire events pull --endpoint ${id} --follow`);
   for (const name of ['url', 'headers', 'deadline_s', 'retry_steps_s', 'transformation.body'])
     expect(body).not.toContain(`name="${name}"`);
   const changes = { destination: 'pull', events: 'conversion', description: 'Warehouse' };
   const saved = await user.post(`${base}/${id}`, changes);
   expect(saved.statusCode).toBe(303);
   expect(await newest()).toMatchObject({ description: 'Warehouse', events: ['conversion'], enabled: false });
+});
+
+test('the page of an event that nobody has pulled says so, and has no button to retry it', async () => {
+  await user.post(`${base}/new`, { ...settings, destination: 'pull' });
+  const { id } = await newest();
+  const nowMs = t.deps.now();
+  const event = { publisherId: me.id, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false, nowMs };
+  await transaction(t.pool, (executor) => enqueue(executor, [{ ...event, payload: () => Buffer.from('{}') }]));
+  const { rows } = await t.pool.query('select id from deliveries where endpoint_id = $1', [id]);
+  const { body } = await user.get(`/dashboard/p/${me.id}/deliveries/${rows[0]?.id}`);
+  expect(body).toContain('Your program has not pulled the event yet.');
+  expect(body).not.toContain('Retry now');
+  expect(body).not.toContain('Next attempt');
 });

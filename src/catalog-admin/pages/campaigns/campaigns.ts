@@ -267,8 +267,8 @@ function restriction(row: View): string {
 
 const campaignCells = ({ path }: PublisherContext, row: View) => [
   html`
-    ${strongLink(path(`/campaigns/${row.id}`), String(row.name))}<br>
-    <span class="hint">${t('crud.id', { id: Number(row.id) })}${restriction(row)}</span>`,
+    ${strongLink(path(`/campaigns/${row.id}`), String(row.name))}
+    <span class="hint two-lines">${t('crud.id', { id: Number(row.id) })}${restriction(row)}</span>`,
   String(row.category || '–'),
   html`<span translate="no">${payoutText(row)}</span>`,
   Number(row.priority),

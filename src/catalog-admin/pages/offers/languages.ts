@@ -102,7 +102,7 @@ const countsTable = ({ path: to }: PublisherContext, counts: readonly Translatio
     t('languages.title'),
     [
       { text: t('languages.language') },
-      { text: t('nav.offers'), numeric: true },
+      { text: t('languages.offers'), numeric: true },
       { text: t('languages.missing'), numeric: true },
       { text: t('languages.tooLong'), numeric: true },
     ],

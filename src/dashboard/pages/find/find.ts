@@ -60,7 +60,9 @@ async function everything(scope: Scope, context: PublisherContext, text: string)
     endpointGroup(scope, context, text),
     idGroup(scope, context, text),
   ]);
-  const others = [publisherGroup(scope, context, text), requestGroup(context, text), userGroup(context, text)];
+  const isRecord = ids.entries.length > 0 && isPossibleUuid7(text.toLowerCase(), scope.deps.now());
+  const users = isRecord ? [] : [userGroup(context, text)];
+  const others = [publisherGroup(scope, context, text), requestGroup(context, text), ...users];
   // Enter opens the first result. If the text is the beginning of a page's name, this is the page.
   const isPage = pages.entries[0] !== undefined && startsWith(pages.entries[0].text, text);
   return isPage ? [pages, ids, ...rows, endpoints, ...others] : [ids, ...rows, endpoints, pages, ...others];
@@ -201,10 +203,6 @@ async function idGroup({ deps, failFast, findStory }: Scope, context: PublisherC
   return group;
 }
 
-/**
- * Link to the pages that accept a user ID instead of searching for users, because only the publisher knows its user
- * IDs.
- */
 /** Returns a link to the API log if the text looks like the `request_id` of a response. */
 const requestGroup = ({ path }: PublisherContext, text: string): FoundGroup => ({
   title: t('nav.apiLog'),
@@ -213,6 +211,10 @@ const requestGroup = ({ path }: PublisherContext, text: string): FoundGroup => (
     : [],
 });
 
+/**
+ * Links to the pages that accept a user ID instead of searching for users, because only the publisher knows its user
+ * IDs.
+ */
 function userGroup({ path }: PublisherContext, text: string): FoundGroup {
   const user = encodeURIComponent(text);
   return {

@@ -1,9 +1,8 @@
 import { kindsWith } from '../../../catalog/event-kinds.ts';
 import type { Publisher } from '../../../catalog/types.ts';
-import { type ErrorCode, errorStatuses } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { problem, wordProblem } from '../../../platform/problem.ts';
+import { readProblem, wordProblem } from '../../../platform/problem.ts';
 import { badge, codeBlock } from '../../../shell/components.ts';
 import { moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
@@ -48,19 +47,9 @@ export const callItem = ({ id, at, call }: LoggedCall, publisher: Publisher, lin
     ${stateBadge(call)}
     <code>${call.method} ${call.path}</code>
     <span>${call.status}</span>
-    ${call.error !== null && html`<span>${errorText(call.error)}</span>`}
+    ${call.error !== null && html`<span>${wordProblem(readProblem(call.error.message))}</span>`}
     ${callDetails(call, linkTo)}
   </li>`;
-
-/**
- * Returns the error message in the reader's language if it is the default message for the error code. Other messages
- * remain in English, as in the response.
- */
-function errorText({ code, message }: { code: string; message: string }): string {
-  if (!Object.hasOwn(errorStatuses, code)) return message;
-  const byDefault = problem(code as ErrorCode);
-  return wordProblem(String(byDefault) === message ? byDefault : message);
-}
 
 type Kind = 'refused' | 'partly' | 'answered';
 const kindOf = ({ status, notes }: LiveCall): Kind =>

@@ -136,12 +136,12 @@ function deliveryTable(
 
 /** Returns the label of an endpoint. If the endpoint has been deleted with its last delivery, the label is its ID. */
 const labelOf = (endpoints: ReadonlyMap<number, EndpointLabel>, id: number): EndpointLabel =>
-  endpoints.get(id) ?? { name: String(id), status: 'removed' };
+  endpoints.get(id) ?? { name: String(id), status: 'removed', isPulled: false };
 
 const deliveryCells = ({ publisher, path }: PublisherContext, row: DeliveryView, endpoint: EndpointLabel): Cell[] => [
   html`
     ${strongLink(path(`/deliveries/${row.id}`), moment(publisher, row.created_at, 'second'))}
-    ${row.dev && badge('dev', 'warn')}`,
+    ${row.dev && badge(t('live.dev'), 'warn')}`,
   row.event,
   html`${endpoint.name} ${endpoint.status !== 'active' && badge(t(`endpointStatus.${endpoint.status}`), 'warn')}`,
   statusBadge(row.status),

@@ -55,7 +55,8 @@ export function deliveryPage(context: PublisherContext, delivery: WholeDelivery)
 
 function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: string): Html {
   const { publisher, viewer } = context;
-  const canRedeliver = hasRole(viewer.user.role, 'manager') && delivery.erased_at === null;
+  const isWaiting = delivery.status === 'pending' && delivery.endpoint.isPulled;
+  const canRedeliver = hasRole(viewer.user.role, 'manager') && delivery.erased_at === null && !isWaiting;
   const text = delivery.status === 'pending' ? t('deliveries.retryNow') : t('deliveries.redeliver');
   const timeEntry = (label: MessageKey, at: string | null): [string, Cell][] =>
     at === null ? [] : [[t(label), moment(publisher, at, 'second')]];
@@ -68,9 +69,9 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
       [t('deliveries.endpoint'), endpointCell(context, delivery)],
       [t('deliveries.created'), moment(publisher, delivery.created_at, 'second')],
       ...timeEntry('deliveries.finished', delivery.finished_at),
-      ...timeEntry('deliveries.nextAttempt', delivery.next_try_at),
+      ...timeEntry('deliveries.nextAttempt', isWaiting ? null : delivery.next_try_at),
       [t('deliveries.userId'), delivery.pub_user_id ?? '–'],
-      [t('deliveries.sessionId'), html`<code>${delivery.session_id ?? '–'}</code>`],
+      [t('deliveries.sessionId'), sessionCell(context, delivery)],
     ]),
     { actions: canRedeliver ? redeliver() : nothing },
   );
@@ -83,6 +84,13 @@ function endpointCell({ path }: PublisherContext, { endpoint, endpoint_id: id }:
   return html`
     ${link(path(`/settings/webhooks/${id}`), name)}
     ${status !== 'active' && badge(t(`endpointStatus.${status}`), 'warn')}`;
+}
+
+/** Renders the session ID as a link to everything that happened in the session. Portals do not contain that page. */
+function sessionCell({ path, request }: PublisherContext, { session_id: id }: WholeDelivery): Html | string {
+  if (id === null) return '–';
+  const text = html`<code>${id}</code>`;
+  return request.portal === null ? link(path(`/story/${id}`), text) : text;
 }
 
 function payloadBlock({ payload, attempts }: WholeDelivery): Html {
@@ -115,11 +123,12 @@ function sentBlock(
 }
 
 /** Renders the card with the newest response. */
-function answerCard({ attempts }: WholeDelivery): Html {
+function answerCard({ attempts, endpoint }: WholeDelivery): Html {
   const newest = attempts.findLast(({ outcome }) => outcome !== null);
   const { response = null, error = null } = newest ?? {};
   if (response !== null) return card(t('deliveries.answer'), answerBlock(response));
-  const none = newest?.outcome === 'delivered' ? t('deliveries.acknowledged') : t('deliveries.noAnswer');
+  const waiting = endpoint.isPulled ? t('deliveries.notPulled') : t('deliveries.noAnswer');
+  const none = newest?.outcome === 'delivered' ? t('deliveries.acknowledged') : waiting;
   const text = error === null ? none : classifiedError(error, null);
   return card(t('deliveries.answer'), html`<p class="hint">${text}</p>`);
 }

@@ -34,6 +34,10 @@ export function activityCard({ publisher }: PublisherContext, rows: readonly Act
     });
   const attempts = ({ delivered, failed }: ActivityRow): number => delivered + failed;
   const common = { heading: t('webhooks.time'), times, zone, format: count };
+  const calls = rows.reduce((sum, row) => sum + attempts(row), 0);
+  const averageMs = rows.reduce((sum, { totalMs }) => sum + totalMs, 0) / calls;
+  const slowestMs = Math.max(...rows.map((row) => row.slowestMs));
+  const ofPeriod = (ms: number): string => (calls === 0 ? '–' : count(Math.round(ms)));
   const ofCalls = (read: (row: ActivityRow) => number) =>
     values((row) => (attempts(row) === 0 ? null : Math.round(read(row))), null);
   return card(
@@ -53,8 +57,12 @@ export function activityCard({ publisher }: PublisherContext, rows: readonly Act
         ...common,
         caption: t('webhooks.latencyCaption'),
         series: [
-          { label: t('webhooks.average'), values: ofCalls((row) => row.totalMs / attempts(row)), summary: 'average' },
-          { label: t('webhooks.slowest'), values: ofCalls(({ slowestMs }) => slowestMs), summary: 'highest' },
+          {
+            label: t('webhooks.average'),
+            values: ofCalls((row) => row.totalMs / attempts(row)),
+            total: ofPeriod(averageMs),
+          },
+          { label: t('webhooks.slowest'), values: ofCalls((row) => row.slowestMs), total: ofPeriod(slowestMs) },
         ],
       })}
       <h3>${t('webhooks.backlog')}</h3>

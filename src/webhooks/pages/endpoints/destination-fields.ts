@@ -172,7 +172,7 @@ export function destinationText({ url }: Endpoint): Html {
   const kind = kindOf(url);
   if (kind === 'http') return html`<code>${url}</code>`;
   const [, address = ''] = /^\w+:\/\/([^?]*)/.exec(url) ?? [];
-  return html`${kindName(kind)} ${kind !== 'pull' && html`<code>${decodeURIComponent(address)}</code>`}`;
+  return html`${kindName(kind)}${kind !== 'pull' && html`<br><code>${decodeURIComponent(address)}</code>`}`;
 }
 
 /** Renders instructions for pulling events, or nothing if the endpoint is not a pull endpoint. */

@@ -29,6 +29,9 @@ export const eventTitle = (name: string): string => t(`events.${name.replaceAll(
 /** Returns the description of an event as shown in the dashboard. */
 export const eventLead = (name: string): string => t(`events.${name.replaceAll('.', '_')}_lead` as MessageKey);
 
+/** Group of the sections of the form, of which one is open at a time. */
+export const sectionGroup = 'endpoint';
+
 /**
  * Renders the fields for an endpoint. `events` are the event types to choose from. It is null for a default endpoint,
  * which receives only its own event by HTTP. `stored` is null for a new endpoint, whose destination can be chosen.
@@ -45,10 +48,10 @@ export const endpointFields = (
     label: t('webhooks.enabled'),
     hint: t('webhooks.enabledHint'),
   })}
-  ${moreFields(t('webhooks.descriptionAndFilter'), filterFields(form))}
+  ${moreFields(t('webhooks.descriptionAndFilter'), filterFields(form), { group: sectionGroup })}
   ${!isPulled(stored) && transformation}
-  ${moreFields(t('webhooks.headersAndSignature'), headerFields(form, isPulled(stored)))}
-  ${!isPulled(stored) && moreFields(t('webhooks.retriesAndLimits'), limitFields(form))}`;
+  ${moreFields(t('webhooks.headersAndSignature'), headerFields(form, isPulled(stored)), { group: sectionGroup })}
+  ${!isPulled(stored) && moreFields(t('webhooks.retriesAndLimits'), limitFields(form), { group: sectionGroup })}`;
 
 /** Renders the event types to choose from. Those of an existing endpoint are in a closed section that names them. */
 function eventFields(form: FormBuilder, events: EventTypes, stored: Endpoint | null): Html {

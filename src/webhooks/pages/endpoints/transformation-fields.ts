@@ -7,7 +7,7 @@ import { type Choice, type FormBuilder, moreFields } from '../../../shell/forms.
 import type { TransformationFailure } from '../../transformations/evaluators.ts';
 import { gallery } from '../../transformations/gallery.ts';
 import type { Preview } from '../../transformations/preview.ts';
-import { eventTitle } from './endpoint-form.ts';
+import { eventTitle, sectionGroup } from './endpoint-form.ts';
 import { headersText } from './test-result.ts';
 
 /** Delivery that a transformation can be tried on. */
@@ -45,7 +45,7 @@ export function transformationFields(context: PublisherContext, form: FormBuilde
     ${canEdit && templateFields(form, at)}
     ${form.textarea('transformation.body', {
       label: t('webhooks.transformationBody'),
-      rows: 12,
+      rows: 8,
       code: true,
       hint: t('webhooks.transformationBodyHint'),
     })}
@@ -58,6 +58,7 @@ export function transformationFields(context: PublisherContext, form: FormBuilde
     ${canEdit && previewFields(context, form, state)}`;
   return moreFields(t('webhooks.transformation'), html`<div class="transformation">${editor}</div>`, {
     isOpen: isUsed,
+    group: sectionGroup,
   });
 }
 
