@@ -18,6 +18,8 @@ export const publisherPages = [
   '/rows?range=30d&metrics=clicks&status=all',
   '/story',
   '/alerts',
+  '/metric-alerts',
+  '/metric-alerts/new',
   '/live',
   '/offers',
   '/offers?q=half',
