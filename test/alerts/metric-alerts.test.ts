@@ -165,9 +165,9 @@ test('the page of a placement alert shows what was measured before and after it'
   await checkPlacements({ ...t.deps, now: () => nowMs });
   const { rows } = await t.pool.query<{ id: string }>("select id from alerts where kind = 'placement.fill_rate'");
   const analyst = await signInAs(t, 'analyst');
-  const shown = await analyst.get(`/dashboard/p/${t.publisher.id}/alerts/${rows[0]?.id}`);
-  expect(shown.body).toContain('Measured values');
-  expect(shown.body).toContain('down by 50% or more since the previous week in 6 hours');
+  const answer = await analyst.get(`/dashboard/p/${t.publisher.id}/alerts/${rows[0]?.id}`);
+  expect(answer.body).toContain('Measured values');
+  expect(answer.body).toContain('down by 50% or more since the previous week in 6 hours');
   expect((await analyst.get(`/dashboard/p/${t.publisher.id}/alerts/999999`)).statusCode).toBe(404);
 });
 

@@ -124,5 +124,7 @@ export const add: Run = async (call) => {
   return printResponse(call, await createApi(call).call('POST', path, { body }));
 };
 
-export const remove: Run = async (call) =>
-  printResponse(call, await createApi(call).call('DELETE', `${metricsPath}/${onlyId(call, 'metric alert')}`));
+export const remove: Run = async (call) => {
+  await createApi(call).call('DELETE', `${metricsPath}/${onlyId(call, 'metric alert')}`);
+  return printResponse(call, { message: 'Metric alert removed.' });
+};

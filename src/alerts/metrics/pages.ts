@@ -157,6 +157,7 @@ const previewPanel = (context: PublisherContext): Html =>
               hx-trigger="load, change delay:300ms from:closest .split">
               <p class="hint">${t('metricAlerts.previewHint')}</p>
             </div>`,
+          { lead: html`${t('metricAlerts.recipients')} ${link(context.path('/alerts'), t('alerts.rules'))}` },
         )}
       </div>`
     : nothing;

@@ -77,8 +77,8 @@ function sampleOf(matches: readonly MemberSession[], sessions: readonly SampledS
   const members = new Map<string, SampledMember>();
   for (const { session, userKey, expiresAt } of matches) {
     const { id: sessionId, at, placement } = sessions[session] as SampledSession;
-    const known = members.get(userKey);
-    if (known === undefined || known.at < at) members.set(userKey, { sessionId, at, placement, expiresAt });
+    const latest = members.get(userKey);
+    if (latest === undefined || latest.at < at) members.set(userKey, { sessionId, at, placement, expiresAt });
   }
   return [...members.values()].sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, maxSample);
 }

@@ -3471,6 +3471,7 @@ export const de: Messages = {
     currency: 'Währung',
     currencyHint: 'Nur für den Umsatz.',
     preview: 'Vorschau',
+    recipients: 'Jede Meldung erscheint im Posteingang.',
     previewHint: 'Zeigt, wann diese Meldung gesendet worden wäre.',
     wouldFire:
       '{times, plural, =0 {Keine Meldung} one {1 Meldung} other {# Meldungen}} in den letzten {days, number} Tagen ' +

@@ -3213,6 +3213,7 @@ export const en = {
     currency: 'Currency',
     currencyHint: 'Only for revenue.',
     preview: 'Preview',
+    recipients: 'Each alert appears in the inbox.',
     previewHint: 'Shows when this alert would have been sent.',
     wouldFire:
       '{times, plural, =0 {No alerts} one {1 alert} other {# alerts}} in the last {days, number} days with this ' +

@@ -46,7 +46,12 @@ test('a report says if its comparison period began before the first activity', a
 
 test('a printed report has its figures, and no navigation or buttons', async () => {
   const analyst = await signInAs(t, 'analyst');
-  const page = await openAs(browser, analyst, `http://127.0.0.1:${await portOf(t.app)}`, reports('range=7d'));
+  const page = await openAs(
+    browser,
+    analyst,
+    `http://127.0.0.1:${await portOf(t.app)}`,
+    reports('range=7d&metric=sessions'),
+  );
   await page.locator('.chart canvas').first().waitFor();
   await page.emulateMedia({ media: 'print' });
   await page.setViewportSize({ width: 720, height: 1000 });
