@@ -8,7 +8,7 @@ export type HourSums = Record<HourField, number>;
 
 type HourField = (typeof hourFields)[number];
 
-export const hourFields = ['sessions', 'filled_sessions', 'impressions', 'clicks', 'conversions', 'revenue'] as const;
+const hourFields = ['sessions', 'filled_sessions', 'impressions', 'clicks', 'conversions', 'revenue'] as const;
 
 type HoursQuery = {
   publisherId: number;

@@ -60,7 +60,7 @@ const alertsOf = async (id: number) =>
     )
   ).rows;
 
-test('a preview counts the alerts that a condition would have caused in 30 days, without storing anything', async () => {
+test('a preview counts the alerts that a condition would have caused in 30 days, and stores nothing', async () => {
   const { status, body } = await call('POST', '/metric-alerts/preview', fillRate);
   expect([status, body.message]).toEqual([200, 'Condition measured.']);
   const { times, firings, latest } = body.data;

@@ -453,7 +453,7 @@ describe('a web font of a theme', () => {
   });
 });
 
-test('the Back button leads from a saved row over a rejected form to the empty form, not to a browser error', async () => {
+test('the Back button leads from a saved row to its empty form, even if the form was rejected before', async () => {
   const page = await open('admin', '/advertisers');
   await page.getByRole('link', { name: 'Add advertiser' }).first().click();
   await press(page, 'Save');

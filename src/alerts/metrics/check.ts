@@ -5,7 +5,7 @@ import { areRollupsCurrent, lastCompleteHour, readHours } from '../../reports/ho
 import { type Alert, type AlertFact, metricKind } from '../kinds.ts';
 import { hoursOf, type Measurement, type MetricCondition, measure, measureHistory } from './measure.ts';
 
-export type MetricAlert = MetricCondition & { id: number; name: string; publisher_id: number };
+type MetricAlert = MetricCondition & { id: number; name: string; publisher_id: number };
 
 /** Number of days for which the history of a condition is shown. */
 export const historyDays = 30;

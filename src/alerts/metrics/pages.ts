@@ -1,4 +1,3 @@
-import { Value } from '@sinclair/typebox/value';
 import type pg from 'pg';
 import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
@@ -7,6 +6,7 @@ import { crudPages } from '../../management/crud-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import { readColumns } from '../../management/read-columns.ts';
 import { defaultsOf, type Values, type View } from '../../management/resource.ts';
+import { checkValue } from '../../management/schema-errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
@@ -165,7 +165,7 @@ const previewPanel = (context: PublisherContext): Html =>
 async function preview(deps: MetricPageDeps, context: PublisherContext, fields: Fields): Promise<Html> {
   const values = { ...defaultsOf(metricAlerts), ...readMetricAlert(fields), name: 'preview' };
   const hint = html`<p class="hint">${t('metricAlerts.previewHint')}</p>`;
-  if (!Value.Check(metricAlerts.input, values)) return hint;
+  if (checkValue(metricAlerts.input, values).length > 0) return hint;
   const condition = conditionOf(values as unknown as MetricCondition);
   return checkCondition(condition).length > 0 ? hint : historyOf(deps, context, condition);
 }

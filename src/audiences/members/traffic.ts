@@ -19,7 +19,7 @@ const lookBackMs = 7 * dayMs;
 const maxSample = 10;
 
 /** Member who has requested offers, with the latest session in the sample. The user's ID is not part of it. */
-export type SampledMember = { sessionId: string; at: Date; placement: string; expiresAt: Date | null };
+type SampledMember = { sessionId: string; at: Date; placement: string; expiresAt: Date | null };
 
 /** Share of a publisher's sessions whose users are currently in an audience. Null if there are no sessions. */
 export type Traffic = { share: number | null; sessions: number; members: readonly SampledMember[] };
@@ -119,7 +119,8 @@ export async function trafficRoutes(app: App, { http, userKeys }: Members): Prom
     operationId: 'getAudienceTraffic',
     summary: "Get an audience's share of traffic",
     description:
-      'Returns the share, and a sample of members who requested offers. Based on all sessions of the last 7 days, or on a random sample of about 10,000.',
+      'Returns the share, and a sample of members who requested offers. Based on all sessions of the last 7 days, or ' +
+      'on a random sample of about 10,000.',
     tags: ['Audiences'],
     params,
     querystring: publisherQuery,

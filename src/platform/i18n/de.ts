@@ -1401,8 +1401,8 @@ export const de: Messages = {
     audience: 'Nur Mitglieder dieser Zielgruppe',
     sample: 'Beispiele für Mitglieder',
     sampleLead:
-      'Mitglieder, die in den letzten 7 Tagen Angebote abgerufen haben. Eine Sitzung zeigt, was sie gesehen und getan ' +
-      'haben. Nutzer-IDs werden nicht aufgelistet.',
+      'Mitglieder, die in den letzten 7 Tagen Angebote abgerufen haben. In einer Sitzung sehen Sie, was ihnen gezeigt ' +
+      'wurde und was sie getan haben. Nutzer-IDs werden nicht aufgelistet.',
     lastSession: 'Letzte Sitzung',
     memberUntil: 'Mitglied bis',
     unlimited: 'ohne Ende',
@@ -3628,8 +3628,8 @@ export const de: Messages = {
     why: 'warum nicht gezeigt, erklären, Ausschlussgrund, keine Angebote',
   },
   nouns: {
-    metric_alert: '{count, plural, one {Kennzahlenmeldung} other {Kennzahlenmeldungen}}',
     report: '{count, plural, one {Bericht} other {Berichte}}',
+    metric_alert: '{count, plural, one {Kennzahlenmeldung} other {Kennzahlenmeldungen}}',
     experiment: '{count, plural, one {Experiment} other {Experimente}}',
     portal_link: '{count, plural, one {Portallink} other {Portallinks}}',
     audience: '{count, plural, one {Zielgruppe} other {Zielgruppen}}',
