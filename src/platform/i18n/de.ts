@@ -1401,8 +1401,8 @@ export const de: Messages = {
     audience: 'Nur Mitglieder dieser Zielgruppe',
     sample: 'Beispiele für Mitglieder',
     sampleLead:
-      'Mitglieder, die in den letzten 7 Tagen Angebote abgerufen haben. In einer Sitzung sehen Sie, was ihnen gezeigt ' +
-      'wurde und was sie getan haben. Nutzer-IDs werden nicht aufgelistet.',
+      'Mitglieder, die in den letzten 7 Tagen Angebote abgerufen haben. In einer Sitzung sehen Sie, was ihnen ' +
+      'gezeigt wurde und was sie getan haben. Nutzer-IDs werden nicht aufgelistet.',
     lastSession: 'Letzte Sitzung',
     memberUntil: 'Mitglied bis',
     unlimited: 'ohne Ende',

@@ -1253,8 +1253,8 @@ export const en = {
     audience: 'Only members of this audience',
     sample: 'Sample of members',
     sampleLead:
-      'Members who requested offers in the last 7 days. Open a session to see what they saw and did. User IDs are not ' +
-      'listed.',
+      'Members who requested offers in the last 7 days. Open a session to see what they saw and did. User IDs are ' +
+      'not listed.',
     lastSession: 'Last session',
     memberUntil: 'Member until',
     unlimited: 'no end',
