@@ -262,7 +262,7 @@ test('the share of traffic is the share of sessions whose user is in the audienc
     placement: 'checkout',
     expires_at: null,
   });
-  const sample = (...ids: unknown[]) => ids.map(member);
+  const sample = (...ids: unknown[]) => expect.arrayContaining(ids.map(member));
   expect(await shareOf()).toEqual({ key: 'vip', share: 0.5, sessions: 4, members: sample(byEmail, byId) });
   await me.call('DELETE', '/audiences/vip/members', { ids: ['u1'] });
   expect(await shareOf()).toEqual({ key: 'vip', share: 0.25, sessions: 4, members: sample(byEmail) });
