@@ -25,6 +25,8 @@ export const publisherPages = [
   '/rows?range=30d&metrics=perks_confirmed',
   '/story',
   '/alerts',
+  '/metric-alerts',
+  '/metric-alerts/new',
   '/live',
   '/offers',
   '/offers?q=half',

@@ -35,9 +35,11 @@ const dayIncrements = [1, 2, 3, 7, 14, 28, 56, 91, 182, 365].map((days) => days 
 const wholeIncrements = Array.from({ length: 36 }, (_, at) => [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3));
 
 /** Returns uPlot's options for each series. The first series is drawn last, on top of its dashed comparison. */
-function seriesOf({ names, dashed, kind, data, totals }, legendOf) {
+function seriesOf({ names, dashed, highlighted, kind, data, totals }, legendOf) {
   return names.map((label, index) => {
-    const stroke = colour(dashed[index] ? '--line-strong' : palette[index % palette.length]);
+    const stroke = colour(
+      highlighted[index] ? '--bad' : dashed[index] ? '--line-strong' : palette[index % palette.length],
+    );
     const isBar = kind === 'bar' && !dashed[index];
     return {
       label,
@@ -50,8 +52,8 @@ function seriesOf({ names, dashed, kind, data, totals }, legendOf) {
           ? `${stroke}22`
           : undefined,
       paths: isBar ? uPlot.paths.bars({ size: [0.7, 48] }) : undefined,
-      points: { show: !isBar && data[0].length < 3 },
-      spanGaps: true,
+      points: highlighted[index] ? { show: true, size: 4, fill: stroke } : { show: !isBar && data[0].length < 3 },
+      spanGaps: !highlighted[index],
       // While the pointer is not on the chart, the legend shows the whole period.
       value: (_plot, value, _series, at) =>
         at === null || at === undefined ? totals[index] : value === null || value === undefined ? '–' : legendOf(value),

@@ -75,6 +75,21 @@ function button(text, className, onClick) {
   return element;
 }
 
+/**
+ * Replaces the history entry of a page that was the response to a rejected form by the page of the form. Otherwise, the
+ * browser would show an error when the user goes back to it.
+ */
+function replaceEntry() {
+  for (const form of document.querySelectorAll('form[data-keep]')) {
+    const page = form.dataset.page || form.dataset.keep;
+    if (page && form.getAttribute('action') === location.pathname) history.replaceState(history.state, '', page);
+  }
+}
+document.addEventListener('submit', replaceEntry);
+document.addEventListener('click', ({ target }) => {
+  if (target.closest?.('a[href]')) replaceEntry();
+});
+
 /** How long the buttons of a submitted form stay disabled, in milliseconds, so that it is not submitted twice. */
 const resubmitMs = 8000;
 document.addEventListener('submit', (event) => {

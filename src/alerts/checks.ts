@@ -8,7 +8,8 @@ import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { findPlacementDrops, type PlacementDrop } from '../reports/placement-drops.ts';
 import { readFailedTransformations } from '../webhooks/last-failure.ts';
-import type { AlertCheck, AlertFact } from './kinds.ts';
+import { type AlertCheck, type AlertFact, metricKind } from './kinds.ts';
+import { findMetricFacts } from './metrics/check.ts';
 import { recordAlerts, recordLasting } from './record.ts';
 
 type CheckDeps = { pool: pg.Pool; catalog: CatalogStore; now: () => number };
@@ -160,6 +161,16 @@ export async function checkPlacements({ pool, catalog, now }: CheckDeps): Promis
     if (drops === null) return;
     const facts = drops.map((drop) => factOf(drop, nowMs));
     await recordLasting(executor, ['placement.fill_rate', 'placement.revenue'], { facts }, nowMs);
+  });
+}
+
+/** Records an alert for each metric alert whose condition is met, until the condition is no longer met. */
+export async function checkMetrics({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
+  const nowMs = now();
+  await transaction(pool, async (executor) => {
+    await executor.query(lockSql);
+    const facts = await findMetricFacts(executor, nowMs);
+    if (facts !== null) await recordLasting(executor, [metricKind], { facts }, nowMs);
   });
 }
 

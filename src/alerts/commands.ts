@@ -1,4 +1,4 @@
-import { type Command, text } from '../command-line/command.ts';
+import { type Command, flag, text } from '../command-line/command.ts';
 
 /** Commands for alerts and the channels that receive them. */
 export const alertCommands: readonly Command[] = [
@@ -38,6 +38,45 @@ export const alertCommands: readonly Command[] = [
     callsService: true,
     examples: ['alerts channels'],
     load: async () => (await import('./commands/alerts.ts')).channels,
+  },
+  {
+    name: 'alerts metrics',
+    about: 'Lists metric alerts, and how often each occurred in the last 30 days',
+    options: {},
+    callsService: true,
+    examples: ['alerts metrics'],
+    load: async () => (await import('./commands/alerts.ts')).metrics,
+  },
+  {
+    name: 'alerts add',
+    args: 'NAME',
+    about: 'Adds a metric alert, or previews how often its condition was met in the last 30 days',
+    options: {
+      metric: text('METRIC', 'sessions, fill_rate, impressions, clicks, ctr, conversions, cvr or revenue'),
+      below: text('VALUE', 'count or amount, or percentage of a rate'),
+      above: text('VALUE', 'count or amount, or percentage of a rate'),
+      drop: text('PERCENT', 'drop since the same hours of the previous week'),
+      rise: text('PERCENT', 'rise since the same hours of the previous week'),
+      placement: text('NAME', 'only this placement'),
+      currency: text('CODE', 'currency of the revenue'),
+      hours: text('N', 'number of hours to add up: 1, 3, 6, 12 or 24 (default 6)'),
+      preview: flag('measure the condition without adding the alert'),
+    },
+    callsService: true,
+    examples: [
+      'alerts add "Few clicks" --metric clicks --below 10 --hours 1',
+      'alerts add "Fill rate" --metric fill_rate --drop 40 --placement checkout --preview',
+    ],
+    load: async () => (await import('./commands/alerts.ts')).add,
+  },
+  {
+    name: 'alerts remove',
+    args: 'METRIC_ALERT_ID',
+    about: 'Removes a metric alert',
+    options: {},
+    callsService: true,
+    examples: ['alerts remove 3'],
+    load: async () => (await import('./commands/alerts.ts')).remove,
   },
   {
     name: 'alerts test',

@@ -6,7 +6,9 @@ import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import { percent } from '../shell/format.ts';
 import { answerText, type FailedAttempt, type Fix, fixOf } from '../webhooks/last-failure.ts';
-import type { Alert, AlertKind } from './kinds.ts';
+import { type Alert, type AlertKind, metricKind } from './kinds.ts';
+import type { MetricCondition } from './metrics/measure.ts';
+import { measuredText } from './metrics/sentence.ts';
 
 /**
  * Title and reason of an alert, as text. `path` is the path of the related page, relative to the publisher's dashboard
@@ -46,6 +48,7 @@ type Described = {
 export function describe({ kind, data, failure = null }: Described, timeZone: string): AlertText {
   if (kind.startsWith('endpoint.')) return describeEndpoint({ kind, data, failure }, timeZone);
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);
+  if (kind === metricKind) return describeMetric(data, timeZone);
   if (kind.startsWith('coupons.')) return describeCoupons(kind, data);
   if (kind === 'messages.refused') return describeMessages(data, timeZone);
   if (kind === 'ranking.stalled') return describeRanking(data, timeZone);
@@ -225,5 +228,15 @@ function describePlacement(kind: string, data: Alert['data'], timeZone: string):
     }),
     path: `/reports?${query}`,
     fix: { text: t('alerts.apiLogText'), link: t('alerts.apiLogLink'), path: '/api-log?status=4xx&days=1' },
+  };
+}
+
+function describeMetric(data: Alert['data'], timeZone: string): AlertText {
+  const until = timeIn(timeZone, data.until);
+  const measured = { value: Number(data.value), limit: Number(data.limit), until };
+  return {
+    title: t('alerts.metricReached', { name: text(data.name) }),
+    reason: measuredText(data as unknown as MetricCondition, measured),
+    path: `/metric-alerts/${Number(data.alert_id)}`,
   };
 }

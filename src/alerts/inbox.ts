@@ -47,6 +47,33 @@ export type AlertQuery = {
   limit: number;
 };
 
+/** Returns an alert of a publisher, or null if it does not exist. */
+export async function findAlert(
+  executor: Executor,
+  reader: Reader,
+  id: number,
+  nowMs: number,
+): Promise<InboxAlert | null> {
+  const [alert] = await listAlerts(executor, reader, { kind: null, beforeId: id + 1, limit: 1 }, nowMs);
+  return alert?.id === id ? alert : null;
+}
+
+/** Maximum number of listed alerts about the same problem. */
+const maxSimilar = 10;
+
+/** Lists the other alerts of the same kind and subject, newest first. */
+export async function listSimilar(
+  executor: Executor,
+  { publisherId, kind, subject, id }: Alert,
+): Promise<{ id: number; raisedAt: Date; endedAt: Date | null }[]> {
+  const { rows } = await executor.query<{ id: string; raisedAt: Date; endedAt: Date | null }>(
+    `select id, raised_at as "raisedAt", ended_at as "endedAt" from alerts
+    where publisher_id = $1 and kind = $2 and subject = $3 and id <> $4 order by id desc limit ${maxSimilar}`,
+    [publisherId, kind, subject, id],
+  );
+  return rows.map((row) => ({ ...row, id: Number(row.id) }));
+}
+
 const messageState = `case when x.sent_at is not null then 'sent' when x.next_attempt_at is not null then 'waiting'
   when x.error is null then 'sent' else 'failed' end`;
 

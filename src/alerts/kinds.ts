@@ -22,11 +22,15 @@ export const alertKinds = {
   'key.expires': 'alerts.kindKeyExpires',
   'placement.fill_rate': 'alerts.kindFillRate',
   'placement.revenue': 'alerts.kindRevenue',
+  'metric.threshold': 'alerts.kindMetric',
   'ranking.stalled': 'alerts.kindRankingStalled',
   'data_files.failing': 'alerts.kindDataFilesFailing',
 } as const satisfies Readonly<Record<string, MessageKey>>;
 
 export type AlertKind = keyof typeof alertKinds;
+
+/** Kind of the alerts about the thresholds that publishers set (`metrics/resource.ts`). */
+export const metricKind: AlertKind = 'metric.threshold';
 
 export const isAlertKind = (name: string): name is AlertKind => Object.hasOwn(alertKinds, name);
 
@@ -38,6 +42,7 @@ export const defaultKinds: readonly AlertKind[] = [
   'budget.100',
   'coupons.empty',
   'draft.waiting',
+  'metric.threshold',
 ];
 
 /** Alert kinds that operational events trigger. */

@@ -4,6 +4,7 @@ import type { Catalog } from '../catalog/module.ts';
 import type { Coupons } from '../coupons/module.ts';
 import type { Learning } from '../learning/module.ts';
 import type { ManagementHttp } from '../management/http.ts';
+import type { ManagementClient } from '../management/page-client.ts';
 import type { Offers } from '../offers/module.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { App } from '../platform/http/app.ts';
@@ -21,12 +22,15 @@ import {
   checkKeys,
   checkLasting,
   checkLearning,
+  checkMetrics,
   checkPlacements,
   checkTransformations,
 } from './checks.ts';
 import { alertCommands } from './commands.ts';
 import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
 import type { AlertCheck } from './kinds.ts';
+import { metricAlertPages } from './metrics/pages.ts';
+import { metricAlertRoutes } from './metrics/routes.ts';
 import { alertPages } from './pages/alerts.ts';
 import { recordOperationalEvents } from './record.ts';
 import { alertRoutes } from './routes.ts';
@@ -68,13 +72,18 @@ export function createAlerts({ platform, catalog, webhooks }: AlertsDeps) {
     name: 'alerts',
     rank: 190,
     commands: alertCommands,
-    routes: async (app: App, { http }: { http: ManagementHttp }) =>
-      void (await app.register(alertRoutes, { http, ...deps })),
+    routes: async (app: App, { http }: { http: ManagementHttp }) => {
+      await app.register(alertRoutes, { http, ...deps });
+      await app.register(metricAlertRoutes, { http, ...deps });
+    },
     navigation: [entry],
     countNewAlerts,
     chatChannels: chatChannelsOf(deps),
     retention,
-    pages: (app: App, shell: Shell) => alertPages(app, { ...shell, deps }),
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) => {
+      alertPages(app, { ...shell, deps });
+      metricAlertPages(app, { ...shell, deps, management });
+    },
     jobs: ({ alertChecks }: { alertChecks: readonly AlertCheck[] }) => jobsOf(deps, alertChecks),
   };
 }
@@ -137,6 +146,13 @@ const jobsOf = (deps: Checked, checks: readonly AlertCheck[]): readonly Job[] =>
     pauseMs: 10 * minuteMs,
     locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
     run: () => checkPlacements(deps),
+  },
+  {
+    name: 'metric alerts',
+    roles: ['worker'],
+    pauseMs: 5 * minuteMs,
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+    run: () => checkMetrics(deps),
   },
   {
     name: 'alert messages',

@@ -15,6 +15,7 @@ type Areas = {
   publisher: object;
   exchange_rates: object;
   controls: { rule_details: { days?: number }[] };
+  metric_alerts: object[];
   audiences: { key: string; name: string; rule?: object; visitors?: number }[];
   experiment: { key: string };
   draft_experiment: object;
@@ -40,7 +41,8 @@ export const visitorOf = (number: number): string => `demo-visitor-${number}`;
 
 /**
  * Fills the areas of the dashboard that the demo catalogue leaves empty, through the management API: audiences, coupon
- * pools, experiments, drafts, translations and settings. A call that fails is logged, and the others are still made.
+ * pools, metric alerts, experiments, drafts, translations and settings. A call that fails is logged, and the others are
+ * still made.
  * @returns the key of the running experiment
  */
 export async function fillAreas({
@@ -69,6 +71,7 @@ export async function fillAreas({
     const ids = Array.from({ length: visitors }, (_, index) => visitorOf(index + 1));
     if (visitors > 0) await attempt('PUT', `audiences/${audience.key}/members`, { ids });
   }
+  for (const alert of areas.metric_alerts) await attempt('POST', 'metric-alerts', alert);
   await attempt('PATCH', 'perk-messages/settings', areas.messages);
   for (const { offer, codes } of areas.coupons) await attempt('POST', `offers/${offerId(offer)}/coupon-codes`, codes);
   const schedule = { start_at: new Date(campaignStartMs).toISOString() };

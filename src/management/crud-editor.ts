@@ -117,6 +117,7 @@ export function rowForm<C extends PageContext>(
     rows: true,
     attributes: html`${[
       html`${isPreviewed && html` data-previewed`}`,
+      html`${view === null && html` data-page="${form.to}/new"`}`,
       html`${view === null && crud.create !== undefined && html` enctype="multipart/form-data"`}`,
     ]}`,
     ...(isPreviewed && {

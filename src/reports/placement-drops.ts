@@ -2,6 +2,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { dayMs, hourMs } from '../platform/lib/time.ts';
 import { fromMicros } from '../platform/money.ts';
+import { areRollupsCurrent, lastCompleteHour } from './hours.ts';
 import { dimensionBits } from './rollup/grains.ts';
 
 /**
@@ -50,16 +51,10 @@ export async function findPlacementDrops(
   executor: Executor,
   { publisherIds, nowMs, hours }: { publisherIds: readonly number[]; nowMs: number; hours: number },
 ): Promise<PlacementDrop[] | null> {
-  // In some time zones, hours begin at half past in UTC, so a bucket is certain to be complete only an hour after its
-  // start.
-  const end = new Date(nowMs - hourMs);
+  const end = new Date(lastCompleteHour(nowMs));
   const [start, weekMs] = [new Date(end.getTime() - hours * hourMs), 7 * dayMs];
   const ago = (at: Date): Date => new Date(at.getTime() - weekMs);
-  const progress = await executor.query<{ is_behind: boolean }>(
-    `select rolled_up_at < $1::timestamptz - interval '10 minutes' as is_behind from rollup_progress`,
-    [new Date(nowMs)],
-  );
-  if (progress.rows[0]?.is_behind !== false) return null;
+  if (!(await areRollupsCurrent(executor, nowMs))) return null;
   const { rows } = await executor.query<FillRow>(
     `select publisher_id, placement,
       ${sum('sessions', false)} as sessions, ${sum('sessions', true)} as sessions_before,

@@ -257,6 +257,8 @@ type ChartSeries = {
   values: readonly (number | null)[];
   /** Whether the values are drawn dashed, for comparison with the first series. */
   isDashed?: boolean;
+  /** Whether the values are parts of the first series that stand out. Missing values leave gaps. */
+  isHighlighted?: boolean;
   /** Value of the whole period in the legend. Defaults to the sum, or to the average of rates. */
   summary?: 'sum' | 'average' | 'highest' | 'latest';
   /** Text of the value of the whole period, if it can't be computed from the values. */
@@ -302,6 +304,7 @@ export function drawnChart({ caption, heading, times, series, format = String, .
     data,
     names: series.map(({ label }) => label),
     dashed: series.map(({ isDashed }) => isDashed === true),
+    highlighted: series.map(({ isHighlighted }) => isHighlighted === true),
     totals: series.map((line) => totalOf(line, style === 'rate', format)),
     kind,
     zone,

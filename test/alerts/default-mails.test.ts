@@ -76,7 +76,7 @@ test('a new admin gets mails about failing endpoints, used-up budgets and expire
   ]);
   const checked = [...(await admin.get(page(me))).body.matchAll(/name="mail" value="([^"]+)"[^>]* checked/g)];
   expect(checked.map(([, kind]) => kind).sort()).toEqual(
-    [...byDefault, 'draft.waiting', 'endpoint.transformation_failing'].sort(),
+    [...byDefault, 'draft.waiting', 'endpoint.transformation_failing', 'metric.threshold'].sort(),
   );
 });
 

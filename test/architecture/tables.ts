@@ -180,7 +180,7 @@ export const tables: Record<string, Ownership> = {
   ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock']),
   coupons: { owner: 'coupons', readers: { dashboard: storyOfSession } },
   coupon_pools: { owner: 'coupons', readers: { catalog: 'the snapshot says which offers have codes' } },
-  ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),
+  ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts', 'metric_alerts']),
   memberships: {
     owner: 'accounts',
     readers: {

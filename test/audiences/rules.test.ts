@@ -250,15 +250,22 @@ test('the share of traffic is the share of sessions whose user is in the audienc
   await me.call('PUT', '/audiences/vip/members', { ids: ['u1'], sha256_emails: [email_sha256] });
   await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: { targeting: { audiences: { exclude: ['vip'] } } } });
   const shareOf = async () => (await me.call('GET', '/audiences/vip/traffic')).body.data;
-  expect(await shareOf()).toEqual({ key: 'vip', share: null, sessions: 0 });
-  await fetched({ ad_fp: 'device' });
-  await fetched({ pub_user_id: 'u2', email_sha256 });
+  expect(await shareOf()).toEqual({ key: 'vip', share: null, sessions: 0, members: [] });
+  const { session_id: byId } = await fetched({ ad_fp: 'device' });
+  const { session_id: byEmail } = await fetched({ pub_user_id: 'u2', email_sha256 });
   await fetched({ pub_user_id: 'u3' });
   await fetched({ pub_user_id: undefined });
   await fetched({ dev: 1 });
-  expect(await shareOf()).toEqual({ key: 'vip', share: 0.5, sessions: 4 });
+  const member = (session_id: unknown) => ({
+    session_id,
+    at: expect.any(String),
+    placement: 'checkout',
+    expires_at: null,
+  });
+  const sample = (...ids: unknown[]) => expect.arrayContaining(ids.map(member));
+  expect(await shareOf()).toEqual({ key: 'vip', share: 0.5, sessions: 4, members: sample(byEmail, byId) });
   await me.call('DELETE', '/audiences/vip/members', { ids: ['u1'] });
-  expect(await shareOf()).toEqual({ key: 'vip', share: 0.25, sessions: 4 });
+  expect(await shareOf()).toEqual({ key: 'vip', share: 0.25, sessions: 4, members: sample(byEmail) });
   expect((await me.call('GET', '/audiences/none/traffic')).status).toBe(404);
 });
 

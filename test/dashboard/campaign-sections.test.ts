@@ -339,6 +339,9 @@ describe('a new campaign', () => {
     const offer = { title: 'Ten off', description: 'All boxes', cta_yes: 'Yes', cta_no: 'No' };
     const refused = await admin.post(`${base()}/campaigns`, { ...campaign, ...offer, title: 'x'.repeat(200) });
     expect(refused.statusCode).toBe(422);
+    const wrong = { landing_url: 'five.example', title: 'x'.repeat(200) };
+    const both = await admin.post(`${base()}/campaigns`, { ...campaign, ...offer, ...wrong });
+    expect(both.body).toContain('Fix 2 errors');
     const count = () => t.pool.query("select id from campaigns where name = 'With an offer'");
     expect((await count()).rowCount).toBe(0);
     const saved = await admin.post(`${base()}/campaigns`, { ...campaign, ...offer });

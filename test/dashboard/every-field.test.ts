@@ -192,6 +192,15 @@ describe('every field of an endpoint is saved, also in pairs:', () => {
   });
 });
 
+test('every field of a metric alert is saved, also in pairs', { timeout: timeLimit(120_000) }, async () => {
+  const alert = { name: 'Sales', metric: 'revenue', comparison: 'above', threshold: 50, currency: 'EUR' };
+  const id = await create('/metric-alerts', alert);
+  const others = { metric: 'sessions', currency: 'USD', threshold: '60' };
+  // The currency is saved only for revenue.
+  const without = ['metric'];
+  expect(await savesEach(own(`/metric-alerts/${id}`), { others, without })).toBeGreaterThan(15);
+});
+
 test('every field of a portal link is saved, also in pairs', async () => {
   await t.pool.query(
     `insert into api_keys (publisher_id, name, key_hash, permissions)

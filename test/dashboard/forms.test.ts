@@ -452,3 +452,16 @@ describe('a web font of a theme', () => {
     await page.close({ runBeforeUnload: false });
   });
 });
+
+test('the Back button leads from a saved row to its empty form, even if the form was rejected before', async () => {
+  const page = await open('admin', '/advertisers');
+  await page.getByRole('link', { name: 'Add advertiser' }).first().click();
+  await press(page, 'Save');
+  await page.getByText('Not saved').waitFor();
+  await page.getByLabel('Name', { exact: true }).fill('Back and forth');
+  await press(page, 'Save');
+  await toast(page, 'Back and forth saved');
+  await page.goBack();
+  await page.getByRole('heading', { name: 'New advertiser' }).waitFor();
+  expect(page.url()).toMatch(/\/advertisers\/new$/);
+});

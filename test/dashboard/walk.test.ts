@@ -342,6 +342,8 @@ describe('the dashboard for all users', () => {
     '/rows?range=365d&metrics=clicks&status=all',
     '/story',
     '/alerts',
+    '/metric-alerts',
+    '/metric-alerts/new',
     '/offers',
     '/offers/1',
     '/offers/new',

@@ -51,6 +51,8 @@ const ownOnly = new Set([
   'post /manage/v1/explain',
   'post /manage/v1/users',
   'post /manage/v1/alert-channels',
+  'post /manage/v1/metric-alerts',
+  'post /manage/v1/metric-alerts/preview',
   'post /manage/v1/audiences',
   'post /manage/v1/audiences/estimate',
   'post /manage/v1/experiments',

@@ -110,6 +110,12 @@ export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
   const replay = await call('POST', '/manage/v1/deliveries/replay', { status: ['failed'] });
   const erasure = await call('POST', '/manage/v1/privacy/erasure', { pub_user_id: 'somebody-else' });
   const rule = await call('POST', '/manage/v1/sequence-rules', { effect: 'deny', match: { tags: [marker] } });
+  const metricAlert = await call('POST', '/manage/v1/metric-alerts', {
+    name: marker,
+    metric: 'clicks',
+    comparison: 'below',
+    threshold: 1,
+  });
   const role = await call('POST', '/manage/v1/roles', { name: marker, permissions: ['reports'] });
   const spare = await call('POST', '/manage/v1/keys', { name: marker, permissions: ['reports'] });
   const ownKey = marker.toLowerCase();
@@ -174,6 +180,7 @@ export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
       'alert-channels': await first('alert_rules'),
       'sequence-rules': String(rule.id),
       roles: String(role.id),
+      'metric-alerts': String(metricAlert.id),
       name: `page-${marker.toLowerCase()}`,
       deliveries: String(delivery),
       replays: String(replay.id),

@@ -33,6 +33,7 @@ test('400: every write in the management API names unknown fields and writes not
     keys: await add('/keys', { name: 'K', permissions: ['reports'] }),
     roles: await add('/roles', { name: 'R', permissions: ['reports'] }),
     'sequence-rules': await add('/sequence-rules', { effect: 'deny', match: { offers: [catalogue.offer] } }),
+    'metric-alerts': await add('/metric-alerts', { name: 'C', metric: 'clicks', comparison: 'below', threshold: 1 }),
     publishers: me.publisherId,
   };
   await me.call('POST', '/audiences', { key: 'guests', name: 'Guests' });

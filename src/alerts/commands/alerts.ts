@@ -69,3 +69,62 @@ export const channels: Run = async (call) => {
 
 export const test: Run = async (call) =>
   printResponse(call, await createApi(call).call('POST', `${channelsPath}/${onlyId(call, 'channel')}/test`));
+
+const metricsPath = '/manage/v1/metric-alerts';
+
+type MetricAlertView = {
+  id: number;
+  name: string;
+  metric: string;
+  placement: string | null;
+  comparison: string;
+  threshold: number;
+  currency: string | null;
+  window_hours: number;
+  active: boolean;
+  firing: boolean;
+  fired_30_days: number;
+};
+
+export const metrics: Run = async (call) => {
+  if (call.args.length > 0) throw usageError('This command takes no arguments.');
+  const { data } = (await createApi(call).call('GET', metricsPath, { query: { limit: '100' } })) as {
+    data: readonly MetricAlertView[];
+  };
+  for (const alert of data) {
+    call.out.data(alert);
+    const { id, name, metric, placement, comparison, threshold, currency, window_hours: hours } = alert;
+    const state = alert.active ? (alert.firing ? 'firing' : 'ok') : 'inactive';
+    const where = placement === null ? '' : ` at ${placement}`;
+    const condition = `${metric}${where} ${comparison} ${threshold}${currency === null ? '' : ` ${currency}`}`;
+    call.out.line(`${id}  ${state}  ${name}  (${condition}, ${hours} h; ${alert.fired_30_days} in 30 days)`);
+  }
+  if (data.length === 0) call.out.note('There are no metric alerts.');
+  return exitCodes.ok;
+};
+
+export const add: Run = async (call) => {
+  const [name = '', ...rest] = call.args;
+  if (name === '' || rest.length > 0) throw usageError('Expected one name.');
+  const comparisons = ['below', 'above', 'drop', 'rise'].filter((option) => textOption(call, option) !== '');
+  const [comparison = ''] = comparisons;
+  if (comparisons.length !== 1) throw usageError('Expected one of --below, --above, --drop and --rise.');
+  const optional = (option: string) => (textOption(call, option) === '' ? {} : { [option]: textOption(call, option) });
+  const hours = textOption(call, 'hours');
+  const condition = {
+    metric: textOption(call, 'metric'),
+    comparison,
+    threshold: Number(textOption(call, comparison)),
+    ...optional('placement'),
+    ...optional('currency'),
+    ...(hours !== '' && { window_hours: Number(hours) }),
+  };
+  const isPreview = call.options.preview === true;
+  const [path, body] = isPreview ? [`${metricsPath}/preview`, condition] : [metricsPath, { name, ...condition }];
+  return printResponse(call, await createApi(call).call('POST', path, { body }));
+};
+
+export const remove: Run = async (call) => {
+  await createApi(call).call('DELETE', `${metricsPath}/${onlyId(call, 'metric alert')}`);
+  return printResponse(call, { message: 'Metric alert removed.' });
+};

@@ -7,10 +7,11 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { hourMs } from '../../platform/lib/time.ts';
+import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import type { Mailer } from '../../platform/mailer.ts';
 import { wordProblem } from '../../platform/problem.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
+import { card, linkButton } from '../../shell/components.ts';
 import {
   type FieldErrors,
   type Fields,
@@ -32,16 +33,22 @@ import {
   allAlerts,
   countNewAlerts,
   countRecentAlerts,
+  findAlert,
   findMuteOfAll,
   listAlerts,
+  listSimilar,
   maxNoteLength,
   muteAlerts,
   readAlerts,
 } from '../inbox.ts';
 import { type AlertKind, defaultKinds, isAlertKind } from '../kinds.ts';
+import { conditionOfAlert, historyDays, readHistory } from '../metrics/check.ts';
+import { historyChart } from '../metrics/history-card.ts';
+import { conditionText } from '../metrics/sentence.ts';
 import { findMailKinds, listChannels, removeChannel, setChannelKinds, setMailRule } from '../rules.ts';
 import { channelsCard, columnOfChannel, columnsField, kindsField, mailColumn, rulesCard } from './channels.ts';
 import {
+  alertItem,
   alertList,
   allAlertsPath,
   type DescribedAlert,
@@ -51,6 +58,7 @@ import {
   muteAllNotice,
   muteFields,
   muteHours,
+  similarCard,
 } from './inbox.ts';
 
 type PageDeps = {
@@ -88,6 +96,7 @@ export function alertPages(app: App, services: PageServices): void {
     return isAlertKind(kind) ? { to: pageOf(context, kind, null) } : alertsPage(scope, context);
   });
   pages.get(allAlertsPath, 'analyst', (context) => allAlertsPage(scope, context));
+  pages.get('/alerts/:key', 'analyst', (context) => alertPage(scope, context));
   pages.post('/alerts/read', 'analyst', async (context, fields) => {
     const until = fields.number('until');
     await scope.failFast(() => readAlerts(pool, readerOf(context), typeof until === 'number' ? Math.floor(until) : 0));
@@ -202,6 +211,7 @@ async function alertsPage(
     title: t('nav.alerts'),
     lead: t('alerts.lead'),
     nav: 'alerts',
+    actions: linkButton(context.path('/metric-alerts'), t('metricAlerts.title')),
     status: (refused.errors ?? []).length > 0 ? 422 : 200,
     body: html`
       ${muteOfAll !== null && muteAllNotice(context, muteOfAll)}
@@ -237,6 +247,45 @@ const describedAlerts = async (
     ...alert,
     ...describe(alert, context.publisher.timeZone),
   }));
+
+/** Number of days before and after an alert that its chart shows. */
+const [daysBefore, daysAfter] = [3, 1];
+
+/** Renders the page of an alert: what happened, what it measured, and earlier alerts of the same kind and subject. */
+async function alertPage({ deps, failFast }: Scope, context: PublisherContext): Promise<Page> {
+  const { pool, now } = deps;
+  const { publisher } = context;
+  const alert = await failFast(() => findAlert(pool, readerOf(context), idIn(context), now()));
+  if (alert === null) throw new AppError('not_found');
+  const condition = conditionOfAlert(alert);
+  const untilMs = Math.min(now(), (alert.endedAt?.getTime() ?? now()) + daysAfter * dayMs);
+  const days = Math.ceil((untilMs - alert.raisedAt.getTime()) / dayMs) + daysBefore;
+  const query = { publisherId: publisher.id, timeZone: publisher.timeZone };
+  const history =
+    condition === null
+      ? null
+      : await failFast(() =>
+          readHistory(pool, { ...query, condition }, { nowMs: untilMs, days: Math.min(days, historyDays) }),
+        );
+  const described = { ...alert, ...describe(alert, publisher.timeZone) };
+  const similar = await failFast(() => listSimilar(pool, alert));
+  return {
+    title: described.title,
+    nav: 'alerts',
+    trail: [{ text: t('nav.alerts'), href: context.path('/alerts') }],
+    assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
+    body: html`
+      ${alertItem(context, described)}
+      ${
+        condition !== null &&
+        history !== null &&
+        card(t('metricAlerts.measuredCard'), historyChart(context, condition, history), {
+          lead: conditionText(condition),
+        })
+      }
+      ${similarCard(context, similar)}`,
+  };
+}
 
 function pageOf({ path }: PublisherContext, kind: AlertKind | null, before: number | null): string {
   const query = new URLSearchParams({

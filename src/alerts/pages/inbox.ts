@@ -14,6 +14,7 @@ import {
   pager,
   saveForm,
   strongLink,
+  table,
 } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
 import { moment, momentText } from '../../shell/format.ts';
@@ -21,6 +22,7 @@ import { createForm, filterSelect, moreFields } from '../../shell/forms.ts';
 import type { AlertText } from '../describe.ts';
 import { type AlertMessage, allAlerts, type InboxAlert, type Mute, maxNoteLength } from '../inbox.ts';
 import { type AlertKind, alertKinds } from '../kinds.ts';
+import { conditionOfAlert } from '../metrics/check.ts';
 
 export type DescribedAlert = InboxAlert & AlertText;
 
@@ -86,9 +88,10 @@ export function alertList(context: PublisherContext, { alerts, kind, newest, old
     ${pager(newest, older)}`;
 }
 
-function item(context: PublisherContext, alert: DescribedAlert): Html {
+function item(context: PublisherContext, alert: DescribedAlert, isOwnPage = false): Html {
   const { publisher, path } = context;
   const { title, reason, raisedAt, isNew, fix } = alert;
+  const hasChart = !isOwnPage && conditionOfAlert(alert) !== null;
   return html`
     <li class="alert" id="alert-${alert.id}">
       ${isNew ? badge(t('alerts.new'), 'info') : nothing}
@@ -97,12 +100,31 @@ function item(context: PublisherContext, alert: DescribedAlert): Html {
         <span>${reason}</span>
         ${fix !== undefined && html`<span>${fix.text} ${link(path(fix.path), fix.link)}</span>`}
         <small class="hint">${notifiedText(alert.messages)}</small>
+        ${hasChart && html`<small>${link(path(`/alerts/${alert.id}`), t('alerts.details'))}</small>`}
         ${muteText(context, alert)}
       </span>
       ${stateBadge(context, alert)}
       ${moment(publisher, raisedAt)}
       ${muteControl(context, alert)}
     </li>`;
+}
+
+/** Renders an alert on its own page. */
+export const alertItem = (context: PublisherContext, alert: DescribedAlert): Html =>
+  html`<ul class="stream">${item(context, alert, true)}</ul>`;
+
+/** Renders the card with the other alerts about the same problem. */
+export function similarCard(
+  { publisher, path }: PublisherContext,
+  alerts: readonly { id: number; raisedAt: Date; endedAt: Date | null }[],
+): Html {
+  if (alerts.length === 0) return nothing;
+  const columns = [{ text: t('metricAlerts.from') }, { text: t('metricAlerts.to') }];
+  const rows = alerts.map(({ id, raisedAt, endedAt }) => [
+    strongLink(path(`/alerts/${id}`), moment(publisher, raisedAt)),
+    endedAt === null ? '–' : moment(publisher, endedAt),
+  ]);
+  return card(t('alerts.similar'), table(t('alerts.similar'), columns, rows));
 }
 
 /** Describes who was notified of an alert, and which messages could not be sent. */

@@ -13,6 +13,7 @@ import {
   link,
   notice,
   saveForm,
+  strongLink,
   table,
 } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, hasRole, keyIn, viewerOf } from '../../shell/context.ts';
@@ -201,9 +202,27 @@ export async function memberCards(
         ${view.rule === null ? nothing : notice('info', html`<p>${t('audiences.byRule')}</p>`)}
         ${isAdmin && view.rule === null ? addForm(context, to, createForm({ ids: '' })) : nothing}`,
     )}
+    ${isAdmin && traffic.members.length > 0 && sampleCard(context, traffic.members)}
     ${isAdmin ? card(t('audiences.questions'), questions(context, to, others)) : nothing}
     ${card(t('audiences.usedBy'), useList(context, uses), uses.length > 0 ? { lead: t('audiences.usedByLead') } : {})}
     ${imports.length > 0 && collapsedCard(t('audiences.imports'), importTable(context, imports))}`;
+}
+
+/** Renders members who have requested offers. Their IDs are not shown, but their sessions can be opened. */
+function sampleCard({ publisher, path }: PublisherContext, members: Traffic['members']): Html {
+  const columns = [
+    { text: t('audiences.lastSession') },
+    { text: t('settings.placement') },
+    { text: t('audiences.memberUntil') },
+  ];
+  const rows = members.map(({ sessionId, at, placement, expiresAt }) => [
+    strongLink(path(`/story/${sessionId}`), moment(publisher, at)),
+    html`<code>${placement}</code>`,
+    expiresAt === null ? t('audiences.unlimited') : moment(publisher, expiresAt),
+  ]);
+  return collapsedCard(t('audiences.sample'), table(t('audiences.sample'), columns, rows), {
+    lead: t('audiences.sampleLead'),
+  });
 }
 
 function useList(context: PublisherContext, uses: readonly AudienceUse[]): Html {

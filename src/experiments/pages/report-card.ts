@@ -26,7 +26,6 @@ import type { Population } from '../report/sums.ts';
 import {
   changesInWords,
   daysLeftText,
-  daysText,
   detailOf,
   headlineOf,
   inWords,
@@ -133,7 +132,7 @@ function tiles(report: ExperimentReport, rowsOf: RowsOfArms): Html {
   return html`
     <div class="stats">
       ${tile(t('experiments.userCount'), rowsOf(armNames, 'sessions', count(users)), goal)}
-      ${isWaiting && tile(t('experiments.daysLeft'), daysLeftText(report.days_left), daysText(report))}
+      ${isWaiting && tile(t('experiments.daysLeft'), daysLeftText(report.days_left), '')}
       ${tile(t('experiments.historyShare'), percent(Math.round(explained * 100) / 100), t('experiments.historyHint'))}
     </div>`;
 }

@@ -57,7 +57,7 @@ export const daysLeftText = (days: number | null): string => {
 };
 
 /** Returns text saying whether there is enough data for a result or, if not, when there should be. */
-export function daysText({ is_enough: isEnough, days_left: days, enough_since: since }: ExperimentReport): string {
+function daysText({ is_enough: isEnough, days_left: days, enough_since: since }: ExperimentReport): string {
   if (isEnough) {
     const day = since === null ? '' : momentText(utc, Date.parse(since), 'day');
     return day === '' ? t('experiments.enough') : t('experiments.enoughSince', { day });

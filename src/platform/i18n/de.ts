@@ -408,6 +408,10 @@ export const de: Messages = {
     width: 'Breite in Pixeln',
   },
   alerts: {
+    kindMetric: 'Kennzahlenmeldung',
+    metricReached: 'Kennzahlenmeldung: {name}',
+    similar: 'Weitere Meldungen zum selben Problem',
+    details: 'Details',
     keyLogLink: 'Anfragen mit diesem Schlüssel',
     keyLogText: 'Das API-Protokoll zeigt, welche Anfragen den Schlüssel noch verwenden.',
     apiLogLink: 'Abgelehnte Anfragen',
@@ -485,7 +489,7 @@ export const de: Messages = {
     inInbox: 'Erscheint im Posteingang',
     mailHint:
       'E-Mails gehen nur an Sie ({email}). Solange sie nichts anderes wählen, erhalten Administratoren E-Mails über ' +
-      'fehlerhafte Endpunkte, aufgebrauchte Budgets, fehlende Gutscheincodes und wartende Entwürfe.',
+      'fehlerhafte Endpunkte, aufgebrauchte Budgets, fehlende Gutscheincodes, wartende Entwürfe und Kennzahlen.',
     noMailServer: 'Auf diesem Server sind keine E-Mails eingerichtet. Bitten Sie Ihren Betreiber, SMTP_URL zu setzen.',
     channels: 'Kanäle',
     channelsLead:
@@ -1159,6 +1163,10 @@ export const de: Messages = {
     audienceLoop: 'Die Regel würde über {keys} auf ihre eigene Zielgruppe verweisen.',
     noAudience: 'Es gibt keine Zielgruppe mit dem Schlüssel {key}.',
     notOfOutcomes: 'Eine Regel für Ergebnisse kann dieses Feld nicht verwenden. Entfernen Sie es.',
+    maxMetricAlerts: 'Ein Publisher kann höchstens {max, number} Kennzahlenmeldungen haben.',
+    currencyOnlyRevenue: 'Nur Meldungen zum Umsatz haben eine Währung. Entfernen Sie sie.',
+    atMostPercent: 'Der Wert ist ein Prozentsatz und darf höchstens 100 sein.',
+    moreThanZero: 'Der Wert muss größer als 0 sein.',
     maxAudiences: 'Ein Publisher kann höchstens {max, number} Zielgruppen haben.',
     membersFollowRule:
       'Die Mitglieder dieser Zielgruppe ergeben sich aus ihrer Regel und lassen sich nicht direkt ändern.',
@@ -1393,6 +1401,13 @@ export const de: Messages = {
     category: 'Nur diese Kategorie',
     outcome: 'Nur Conversions oder Ergebnisse mit diesem Namen',
     audience: 'Nur Mitglieder dieser Zielgruppe',
+    sample: 'Beispiele für Mitglieder',
+    sampleLead:
+      'Mitglieder, die in den letzten 7 Tagen Angebote abgerufen haben. In einer Sitzung sehen Sie, was ihnen ' +
+      'gezeigt wurde und was sie getan haben. Nutzer-IDs werden nicht aufgelistet.',
+    lastSession: 'Letzte Sitzung',
+    memberUntil: 'Mitglied bis',
+    unlimited: 'ohne Ende',
     traffic:
       'Auf die Mitglieder entfallen {share} des Traffics der letzten 7 Tage (Grundlage: {sessions, plural, one {eine ' +
       'Sitzung} other {{sessions, number} Sitzungen}}).',
@@ -3445,6 +3460,60 @@ export const de: Messages = {
     isNot: '{email} ist nicht gesperrt.',
     notAnAddress: 'Der Wert muss eine einzelne E-Mail-Adresse sein.',
   },
+  metricAlerts: {
+    title: 'Kennzahlenmeldungen',
+    singular: 'Kennzahlenmeldung',
+    lead: 'Lassen Sie sich benachrichtigen, wenn eine Kennzahl einen Schwellenwert erreicht.',
+    none: 'Noch keine Kennzahlenmeldungen',
+    noneText: 'Zum Beispiel, wenn sich die Füllrate im Checkout halbiert oder eine Stunde ohne Klicks vergeht.',
+    nameHint: 'Steht in den Nachrichten, zum Beispiel „Wenige Klicks im Checkout“.',
+    metric: 'Kennzahl',
+    comparison: 'Bedingung',
+    comparison_below: 'liegt unter einem Wert',
+    comparison_above: 'liegt über einem Wert',
+    comparison_drop: 'ist gegenüber der Vorwoche gesunken',
+    comparison_rise: 'ist gegenüber der Vorwoche gestiegen',
+    threshold: 'Schwellenwert',
+    thresholdHint: 'Anzahl oder Betrag. Bei Raten und Veränderungen ein Prozentsatz.',
+    window: 'Gemessen über',
+    windowLength: '{hours, plural, one {1 Stunde} other {# Stunden}}',
+    windowHint: 'Letzte volle Stunden. Veränderungen werden mit denselben Stunden der Vorwoche verglichen.',
+    currency: 'Währung',
+    currencyHint: 'Nur für den Umsatz.',
+    preview: 'Vorschau',
+    recipients: 'Jede Meldung erscheint im Posteingang.',
+    previewHint: 'Zeigt, wann diese Meldung gesendet worden wäre.',
+    wouldFire:
+      '{times, plural, =0 {Keine Meldung} one {1 Meldung} other {# Meldungen}} in den letzten {days, number} Tagen ' +
+      'mit dieser Bedingung',
+    noData:
+      'Die letzten {days, number} Tage enthalten zu wenige Daten für diese Messung ({metric}). Raten brauchen ' +
+      'mindestens 20 Ereignisse, Veränderungen 20 Ereignisse in denselben Stunden der Vorwoche.',
+    condition:
+      '{metric} {where} {comparison, select, below {unter {threshold}} above {über {threshold}} drop {mindestens ' +
+      '{threshold} niedriger als in der Vorwoche} other {mindestens {threshold} höher als in der Vorwoche}}, ' +
+      'gemessen über {hours, plural, one {1 Stunde} other {# Stunden}}',
+    at: '({placement})',
+    everywhere: '(alle Anzeigenplätze)',
+    measured:
+      '{metric} {where}: {value} in {hours, plural, one {der Stunde} other {den # Stunden}} bis {until}. Der ' +
+      'Grenzwert ist {limit}.',
+    measuredCard: 'Messwerte',
+    chart: '{metric} über {hours, plural, one {1 Stunde} other {# Stunden}}',
+    limit: 'Grenzwert',
+    reached: 'Meldung',
+    times: '{times, number}×',
+    until: 'Bis',
+    periods: 'Zeiten, in denen die Bedingung erfüllt war',
+    from: 'Von',
+    to: 'Bis',
+    duration: 'Dauer',
+    lowest: 'Niedrigster Wert',
+    highest: 'Höchster Wert',
+    more: '{count, plural, one {1 früherer Zeitraum} other {# frühere Zeiträume}} nicht angezeigt.',
+    firing: 'Meldung',
+    quiet: 'OK',
+  },
   metricDefinitions: {
     sessions:
       'Beantwortete Angebotsanfragen. In Berichten nach Angebot oder Kampagne zählt eine Sitzung für jedes Angebot ' +
@@ -3533,7 +3602,7 @@ export const de: Messages = {
     account: 'Profil, Passwort, Passkey, zweiter Faktor, Sprache',
     activity: 'Audit-Log, Verlauf, Änderungen, wer hat was geändert',
     advertisers: 'Marken, Kunden, Advertiser, Zugänge, Portal',
-    alerts: 'Slack, E-Mail, Benachrichtigungen, Posteingang',
+    alerts: 'Slack, E-Mail, Benachrichtigungen, Posteingang, Kennzahlenmeldungen, Schwellenwerte, Monitoring',
     apiLog: 'Fehler, abgelehnte Anfragen, Anfrage-ID, langsame Anfragen, Verlauf',
     audiences: 'Segmente, Listen, Mitglieder, hochladen, Kunden',
     campaigns: 'Ausspielung, Budget, Häufigkeitsbegrenzung, Zeitplan, Vergütung, Landingpage, entfernt',
@@ -3570,6 +3639,7 @@ export const de: Messages = {
   },
   nouns: {
     report: '{count, plural, one {Bericht} other {Berichte}}',
+    metric_alert: '{count, plural, one {Kennzahlenmeldung} other {Kennzahlenmeldungen}}',
     experiment: '{count, plural, one {Experiment} other {Experimente}}',
     portal_link: '{count, plural, one {Portallink} other {Portallinks}}',
     audience: '{count, plural, one {Zielgruppe} other {Zielgruppen}}',
@@ -4130,6 +4200,7 @@ export const de: Messages = {
     stageConfirmed: 'Perks bestätigt',
     stageDelivered: 'Webhook zugestellt',
     today: 'Heute',
+    shortComparison: 'Daten gibt es erst ab {day}, mitten im Vergleichszeitraum. Zuwächse fallen daher zu hoch aus.',
     todayHours: 'Der heutige Tag ist noch nicht vorbei, deshalb endet auch der Vergleich mit der aktuellen Stunde.',
     todayVsLastWeek: 'Heute im Vergleich zum selben Tag der Vorwoche',
     todayWhole:

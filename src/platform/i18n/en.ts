@@ -376,6 +376,10 @@ export const en = {
     width: 'Width in pixels',
   },
   alerts: {
+    kindMetric: 'Metric alert',
+    metricReached: 'Metric alert: {name}',
+    similar: 'Other alerts about the same problem',
+    details: 'Details',
     keyLogLink: 'Requests with this key',
     keyLogText: 'The API log shows which requests still use the key.',
     apiLogLink: 'Rejected requests',
@@ -446,7 +450,7 @@ export const en = {
     inInbox: 'Shown in the inbox',
     mailHint:
       'E-mails are sent only to you, at {email}. Until they choose others, admins get e-mails about failing ' +
-      'endpoints, used-up budgets, missing coupon codes and waiting drafts.',
+      'endpoints, used-up budgets, missing coupon codes, waiting drafts and metric alerts.',
     noMailServer: 'E-mail is not set up on this server. Ask your operator to set SMTP_URL.',
     channels: 'Channels',
     channelsLead:
@@ -1051,6 +1055,10 @@ export const en = {
     audienceLoop: 'The rule would refer to its own audience through {keys}.',
     noAudience: 'There is no audience with the key {key}.',
     notOfOutcomes: 'A rule for outcomes cannot use this field. Remove it.',
+    maxMetricAlerts: 'A publisher can have at most {max, number} metric alerts.',
+    currencyOnlyRevenue: 'Only alerts about revenue have a currency. Remove it.',
+    atMostPercent: 'The value is a percentage and must be 100 or less.',
+    moreThanZero: 'The value must be greater than 0.',
     maxAudiences: 'A publisher can have at most {max, number} audiences.',
     membersFollowRule: 'The members of this audience are determined by its rule and cannot be changed directly.',
     idsOrHashes: 'The body must contain at least one entry in ids or sha256_emails.',
@@ -1245,6 +1253,13 @@ export const en = {
     category: 'Only this category',
     outcome: 'Only conversions or outcomes with this name',
     audience: 'Only members of this audience',
+    sample: 'Sample of members',
+    sampleLead:
+      'Members who requested offers in the last 7 days. Open a session to see what they saw and did. User IDs are ' +
+      'not listed.',
+    lastSession: 'Last session',
+    memberUntil: 'Member until',
+    unlimited: 'no end',
     traffic:
       'Members account for {share} of the traffic in the last 7 days (based on {sessions, plural, one {one session} ' +
       'other {{sessions, number} sessions}}).',
@@ -3188,6 +3203,60 @@ export const en = {
     isNot: '{email} is not suppressed.',
     notAnAddress: 'The value must be a single e-mail address.',
   },
+  metricAlerts: {
+    title: 'Metric alerts',
+    singular: 'Metric alert',
+    lead: 'Get an alert when a metric reaches a threshold that you set.',
+    none: 'No metric alerts yet',
+    noneText: 'For example, when the fill rate at checkout drops by half, or an hour passes without clicks.',
+    nameHint: 'Shown in messages, such as “Few clicks at checkout”.',
+    metric: 'Metric',
+    comparison: 'Condition',
+    comparison_below: 'is below a value',
+    comparison_above: 'is above a value',
+    comparison_drop: 'has dropped since the previous week',
+    comparison_rise: 'has risen since the previous week',
+    threshold: 'Threshold',
+    thresholdHint: 'A count or an amount. For rates and changes, a percentage.',
+    window: 'Measured over',
+    windowLength: '{hours, plural, one {1 hour} other {# hours}}',
+    windowHint: 'Last complete hours. Changes are compared with the same hours of the previous week.',
+    currency: 'Currency',
+    currencyHint: 'Only for revenue.',
+    preview: 'Preview',
+    recipients: 'Each alert appears in the inbox.',
+    previewHint: 'Shows when this alert would have been sent.',
+    wouldFire:
+      '{times, plural, =0 {No alerts} one {1 alert} other {# alerts}} in the last {days, number} days with this ' +
+      'condition',
+    noData:
+      'The last {days, number} days have too little data to measure this ({metric}). Rates need at least 20 events, ' +
+      'and changes need 20 events in the same hours of the previous week.',
+    condition:
+      '{metric} {where} {comparison, select, below {below {threshold}} above {above {threshold}} drop {down by ' +
+      '{threshold} or more since the previous week} other {up by {threshold} or more since the previous week}} in ' +
+      '{hours, plural, one {1 hour} other {# hours}}',
+    at: 'at {placement}',
+    everywhere: 'at all placements',
+    measured:
+      '{metric} {where} was {value} in the {hours, plural, one {hour} other {# hours}} until {until}. The limit is ' +
+      '{limit}.',
+    measuredCard: 'Measured values',
+    chart: '{metric} over {hours, plural, one {1 hour} other {# hours}}',
+    limit: 'Limit',
+    reached: 'Alert',
+    times: '{times, number}×',
+    until: 'Until',
+    periods: 'Times when the condition was met',
+    from: 'From',
+    to: 'To',
+    duration: 'Duration',
+    lowest: 'Lowest value',
+    highest: 'Highest value',
+    more: '{count, plural, one {1 earlier time} other {# earlier times}} not shown.',
+    firing: 'Alert',
+    quiet: 'OK',
+  },
   metricDefinitions: {
     sessions:
       'Answered offer requests. In reports by offer or campaign, a session counts once for each offer or campaign ' +
@@ -3273,7 +3342,7 @@ export const en = {
     account: 'profile, password, passkey, two-factor, language',
     activity: 'audit log, history, who changed what',
     advertisers: 'brands, clients, advertiser accounts, portal',
-    alerts: 'Slack, mail, notifications, inbox',
+    alerts: 'Slack, mail, notifications, inbox, metric alerts, thresholds, monitoring',
     apiLog: 'errors, rejected requests, request ID, slow calls, history',
     audiences: 'segments, target groups, lists, members, upload, customers',
     campaigns: 'targeting, budget, caps, schedule, payout, landing page, removed',
@@ -3310,6 +3379,7 @@ export const en = {
   },
   nouns: {
     report: '{count, plural, one {report} other {reports}}',
+    metric_alert: '{count, plural, one {metric alert} other {metric alerts}}',
     experiment: '{count, plural, one {experiment} other {experiments}}',
     portal_link: '{count, plural, one {portal link} other {portal links}}',
     audience: '{count, plural, one {audience} other {audiences}}',
@@ -3852,6 +3922,7 @@ export const en = {
     stageConfirmed: 'Perks confirmed',
     stageDelivered: 'Webhook delivered',
     today: 'Today',
+    shortComparison: 'Data begins on {day}, during the comparison period. Increases are therefore overstated.',
     todayHours: 'Today is not over yet, so the comparison also ends at the current hour.',
     todayVsLastWeek: 'Today vs. same day last week',
     todayWhole:

@@ -55,6 +55,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
       { name: 'Reports', description: 'Query aggregated activity by time and up to four dimensions.' },
       { name: 'Decisions', description: 'Explain why a request returned certain offers.' },
       { name: 'Alerts', description: 'Read and mute alerts, and manage the channels that receive them.' },
+      { name: 'Metric alerts', description: 'Set thresholds of metrics at which an alert is sent.' },
     ],
   },
   {

@@ -122,6 +122,14 @@ test('every page opens for an admin', async () => {
   await admin.post(own('/reports/saved'), { name: 'Weekly', query: '?range=last-week' });
   const { rows } = await t.pool.query('select id from saved_reports');
   await admin.post(own('/audiences'), { key: 'guests', name: 'Guests' });
+  const condition = { metric: 'clicks', comparison: 'below', threshold: '1', window_hours: '24' };
+  const alert = await admin.post(own('/metric-alerts'), { name: 'No clicks', ...condition });
+  expect(alert.headers.location).toMatch(/\/metric-alerts\/1$/);
+  await t.pool.query(
+    `insert into alerts (id, publisher_id, kind, subject, cause, data, raised_at) overriding system value
+    values (1, $1, 'placement.fill_rate', 'checkout', '1', $2, now())`,
+    [t.publisher.id, { placement: 'checkout', now: 0.2, before: 0.8, hours: 6, currency: null, until: new Date() }],
+  );
   await admin.post(own('/settings/roles'), { name: 'Support', permissions: 'offers/management' });
   const experiment = { url: '/manage/v1/experiments', payload: { key: 'hold-out', holdout: 0.1 } };
   await t.app.inject({ method: 'POST', ...experiment, headers: { authorization: `Bearer ${t.publisher.key}` } });

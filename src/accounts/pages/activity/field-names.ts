@@ -14,6 +14,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   codes_added: 'activity.codesAdded',
   codes_removed: 'activity.codesRemoved',
   conditions: 'campaigns.conditions',
+  comparison: 'metricAlerts.comparison',
   count: 'campaigns.goalCount',
   data_file_user_ids: 'settings.dataFileUserIds',
   dates_approved: 'settings.datesApproved',
@@ -84,6 +85,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   strict_order: 'webhooks.strictOrder',
   styles: 'activity.styles',
   terms: 'coupons.terms',
+  threshold: 'metricAlerts.threshold',
   total_caps: 'campaigns.budgets',
   transformation: 'webhooks.transformation',
   trusted: 'settings.trustedAdvertiser',
@@ -91,6 +93,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   user: 'portal.user',
   usp_check_all: 'themes.uspCheckAll',
   valid_days: 'coupons.validDays',
+  window_hours: 'metricAlerts.window',
 };
 
 /** Targeting lists, each with the labels `campaigns.target_{list}` and `campaigns.exclude_{list}`. */

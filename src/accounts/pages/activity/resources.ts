@@ -32,6 +32,11 @@ export const publisherResources: LoggedResources = {
     singular: 'activity.sequenceRule',
     pathOf: (id) => `/settings/sequence-rules/${id}`,
   },
+  'metric-alerts': {
+    title: 'metricAlerts.title',
+    singular: 'metricAlerts.singular',
+    pathOf: (id) => `/metric-alerts/${id}`,
+  },
   'webhook-endpoints': {
     title: 'nav.webhooks',
     singular: 'activity.webhook',

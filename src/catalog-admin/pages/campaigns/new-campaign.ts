@@ -1,9 +1,12 @@
+import type { TSchema } from '@sinclair/typebox';
 import type { PublisherContext } from '../../../catalog/pages.ts';
 import { ApprovalRequired } from '../../../management/approval.ts';
 import type { Crud } from '../../../management/crud-definition.ts';
 import { readColumns } from '../../../management/read-columns.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { createRow } from '../../../management/rows.ts';
+import { checkValue } from '../../../management/schema-errors.ts';
+import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { hiddenField } from '../../../shell/components.ts';
@@ -55,7 +58,9 @@ export function newCampaign(
       const image = upload === null ? null : await readUpload(upload.bytes, upload.declaredType);
       try {
         return await management.write(context, async (work) => {
-          const view = await createRow(campaigns, work, campaign);
+          const view = await createRow(campaigns, work, campaign).catch((err) => {
+            throw withOfferErrors(err, offer);
+          });
           await createOffer(work, images, { ...offer, campaign_id: view.id }, image);
           return { ...view, [offerField]: 'live' };
         });
@@ -70,6 +75,15 @@ export function newCampaign(
     },
     afterCreate: async (context, view) => afterCreate(context, view, await isFixedHere(context, view)),
   };
+}
+
+/** Adds the errors in the texts of the first offer to those of its campaign, so that all of them are shown at once. */
+function withOfferErrors(err: unknown, offer: Values): unknown {
+  if (!(err instanceof AppError) || err.code !== 'invalid_request') return err;
+  const details = Object.entries(offer).flatMap(([name, value]) =>
+    checkValue(offers.input.properties[name] as TSchema, value).map(({ message }) => ({ path: `/${name}`, message })),
+  );
+  return new AppError('invalid_request', { details: [...(err.details ?? []), ...details] });
 }
 
 const readNew = (fields: Fields): Values => ({

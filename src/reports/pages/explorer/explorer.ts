@@ -3,6 +3,7 @@ import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts
 import type { Snapshot } from '../../../catalog/types.ts';
 import type { Config } from '../../../config.ts';
 import { createFailFast, type DatabaseHealth } from '../../../platform/db/health.ts';
+import type { Executor } from '../../../platform/db/pool.ts';
 import type { Replica } from '../../../platform/db/replica.ts';
 import { AppError } from '../../../platform/errors.ts';
 import type { App } from '../../../platform/http/app.ts';
@@ -105,6 +106,7 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     scope.failFast(() => listSavedReports(pool, publisherId)),
   ]);
   const usersFrom = await usersFromOf(scope, question, answer);
+  const activeFrom = 'text' in answer ? null : await scope.failFast(() => activeFromOf(pool, context, answer));
   return {
     title: t('reports.title'),
     lead: t('reports.lead', { publisher: context.publisher.name, zone: context.publisher.timeZone }),
@@ -114,7 +116,7 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     status: 'text' in answer && !isFragmentRequest(context.request) ? 422 : 200,
     body: html`
       <div id="explorer" hx-boost="true" hx-target="#explorer" hx-select="#explorer" hx-swap="outerHTML show:none">
-        ${body(scope, context, { question, answer, usersFrom, attributes, saved })}
+        ${body(scope, context, { question, answer, usersFrom, activeFrom, attributes, saved })}
         ${asOf !== null && asOfNote(context, asOf)}
       </div>`,
   };
@@ -133,6 +135,23 @@ async function usersFromOf(
   return reports.usersFromDay(byDay, 'sketches');
 }
 
+/** Returns the publisher's first day with activity if it is within the comparison period, so that it lacks days. */
+async function activeFromOf(
+  executor: Executor,
+  { publisher }: PublisherContext,
+  { periods: { before } }: ReportAnswer,
+): Promise<string | null> {
+  if (before === null) return null;
+  const { rows } = await executor.query<{ day: string | null }>({
+    name: 'first_active_day',
+    text: `select (min(bucket) at time zone time_zone_or_utc($2))::date::text as day
+      from rollups where publisher_id = $1 and grain = 0`,
+    values: [publisher.id, publisher.timeZone],
+  });
+  const day = rows[0]?.day ?? null;
+  return day !== null && day > before.from && day <= before.to ? day : null;
+}
+
 const asOfNote = ({ publisher }: PublisherContext, asOf: Date): Html =>
   html`<p class="hint">${tHtml('reports.asOf', { time: moment(publisher, asOf, 'second') })}</p>`;
 
@@ -141,6 +160,8 @@ type ExplorerContent = {
   answer: ReportAnswer | Problem;
   /** First day with unique users, if the report lacks them because of its range. */
   usersFrom: string | null;
+  /** First day with activity, if it is within the comparison period. */
+  activeFrom: string | null;
   attributes: readonly string[];
   saved: readonly SavedReport[];
 };
@@ -148,7 +169,7 @@ type ExplorerContent = {
 function body(
   { deps }: Scope,
   context: PublisherContext,
-  { question, answer, usersFrom, attributes, saved }: ExplorerContent,
+  { question, answer, usersFrom, activeFrom, attributes, saved }: ExplorerContent,
 ): Html {
   const { publisher, path } = context;
   const { state, names } = question;
@@ -184,7 +205,7 @@ function body(
           ${metricTiles(state, answer, writing)}
           ${convertedNote(publisher, answer.converted, answer.total.now)}
           <div class="between">${viewSwitch(state, href)}</div>
-          ${remarks(state, answer, usersFrom)}
+          ${remarks(state, answer, { usersFrom, activeFrom })}
           ${chartCard(state, answer, writing)}
           ${hasUsers(state) && reachCard(context, state)}
           ${funnelCard(context, state)}
@@ -213,8 +234,12 @@ const problemNotice = ({ text, fix }: Problem, href: (state: ExplorerState) => s
   notice('warn', html`<p>${text}</p>${fix !== null && linkButton(href(fix.state), fix.text)}`);
 
 /** Renders notes on the comparison: metrics that cannot be compared, and how an incomplete day is compared. */
-function remarks(state: ExplorerState, answer: ReportAnswer, usersFrom: string | null): Html {
-  return html`${usersRemark(state, answer, usersFrom)}${comparisonRemark(state, answer)}`;
+function remarks(
+  state: ExplorerState,
+  answer: ReportAnswer,
+  { usersFrom, activeFrom }: { usersFrom: string | null; activeFrom: string | null },
+): Html {
+  return html`${usersRemark(state, answer, usersFrom)}${comparisonRemark(state, answer, activeFrom)}`;
 }
 
 /** Renders why unique users are missing, or how they are counted. */
@@ -224,7 +249,7 @@ function usersRemark(state: ExplorerState, { total, periods }: ReportAnswer, use
     const byAttribute = [state.by, ...Object.keys(state.filters)].some((name) => attributeOf(name) !== null);
     if (usersFrom === null || byAttribute)
       return html`<p class="hint">${byAttribute ? t('reach.notByAttribute') : t('reach.notSince')}</p>`;
-    return html`<p class="hint">${t('reach.notBefore', { day: rangeText({ from: usersFrom, to: usersFrom }) })}</p>`;
+    return html`<p class="hint">${t('reach.notBefore', { day: dayText(usersFrom) })}</p>`;
   }
   const { isExact, unknown } = total.now.users;
   return html`
@@ -236,7 +261,13 @@ function usersRemark(state: ExplorerState, { total, periods }: ReportAnswer, use
     </p>`;
 }
 
-function comparisonRemark({ metrics: names }: ExplorerState, { periods, isUneven, total }: ReportAnswer): Html {
+const dayText = (day: string): string => rangeText({ from: day, to: day });
+
+function comparisonRemark(
+  { metrics: names }: ExplorerState,
+  { periods, isUneven, total }: ReportAnswer,
+  activeFrom: string | null,
+): Html {
   const { before } = periods;
   if (before === null) return nothing;
   const metrics = names.map(metricOf);
@@ -249,6 +280,11 @@ function comparisonRemark({ metrics: names }: ExplorerState, { periods, isUneven
       !isNone &&
       without.length > 0 &&
       html`<p class="hint">${t('reports.noComparisonOf', { metrics: list, days: rangeText(before) })}</p>`
+    }
+    ${
+      !isNone &&
+      activeFrom !== null &&
+      html`<p class="hint">${t('reports.shortComparison', { day: dayText(activeFrom) })}</p>`
     }
     ${
       !isNone &&
