@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os';
+import { platform, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { StorageSetting } from '../../config.ts';
 import { Connection } from '../../platform/db/pool.ts';
@@ -40,7 +40,7 @@ async function run({ databaseUrl, setting, atOnce }: ThreadInput): Promise<Threa
 
 if (parentPort !== null) {
   // Other systems would lower the priority of the whole process.
-  if (process.platform === 'linux') setPriority(priority);
+  if (platform() === 'linux') setPriority(priority);
   parentPort.postMessage(await run(workerData as ThreadInput));
   parentPort.close();
 }
