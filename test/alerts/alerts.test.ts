@@ -371,7 +371,7 @@ test('warns 30, 7 and 1 days before a key expires, except for times before it wa
   await check(-1);
   expect(await listAlerts()).toEqual(['Old till 30', 'Old till 7', 'Old till 1', 'Short till 1']);
   const analyst = await signInAs(t, 'analyst', manager.id);
-  const inbox = textOf((await analyst.get(`/dashboard/p/${manager.id}/alerts`)).body);
+  const inbox = textOf((await analyst.get(`/dashboard/p/${manager.id}/alerts/all`)).body);
   expect(inbox).toContain('API key expires within 30 days: Old till');
   expect(inbox).toContain('It has never been used.');
 });
