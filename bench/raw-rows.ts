@@ -88,5 +88,11 @@ export async function seedRawRows(pool: pg.Pool, { publishers, sessions, days, s
     `update rollup_progress set until_xid = pg_snapshot_xmax(pg_current_snapshot()), open_xids = '{}',
       rolled_up_at = now(), reach_rolled_up_at = now()`,
   );
+  // The learner would read all rows before it is idle, because it has not read them while they were written.
+  await pool.query(
+    `insert into ranking_progress (progress) values (jsonb_build_object('xid',
+      pg_snapshot_xmax(pg_current_snapshot())::text, 'marks', '[]'::jsonb, 'traffic', '{}'::jsonb, 'lead', null))
+    on conflict (only_row) do update set progress = excluded.progress`,
+  );
   await pool.query('vacuum analyze sessions, events, usp_sessions, bookings');
 }
