@@ -173,6 +173,24 @@ export const card = (title: string, body: Html, { lead, actions }: CardOptions =
     ${body}
   </section>`;
 
+/**
+ * Renders a card next to a form whose content comes from `url`, and is updated after each change of the form.
+ * @param hint text until the content has arrived
+ */
+export const liveCard = (title: string, url: string, { hint, ...options }: CardOptions & { hint: string }): Html =>
+  html`
+  <div class="sticky">
+    ${card(
+      title,
+      html`
+        <div aria-live="polite" hx-post="${url}" hx-include="closest .split"
+          hx-trigger="load, change delay:300ms from:closest .split">
+          <p class="hint">${hint}</p>
+        </div>`,
+      options,
+    )}
+  </div>`;
+
 /** Renders a card with details that is closed until the user opens it. */
 export const collapsedCard = (
   title: string,

@@ -11,7 +11,7 @@ import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { currencyOf } from '../../reports/service.ts';
-import { badge, type Cell, type Column, card, link, strongLink } from '../../shell/components.ts';
+import { badge, type Cell, type Column, card, link, liveCard, strongLink } from '../../shell/components.ts';
 import { type Fields, hasRole } from '../../shell/context.ts';
 import { count, moment } from '../../shell/format.ts';
 import { columns, type FormBuilder } from '../../shell/forms.ts';
@@ -148,18 +148,10 @@ function alertFields(form: FormBuilder, { publisher }: PublisherContext): Html {
 /** Renders the panel next to the form, which shows when the condition would have been met. */
 const previewPanel = (context: PublisherContext): Html =>
   hasRole(context.viewer.user.role, 'admin')
-    ? html`
-      <div class="sticky">
-        ${card(
-          t('metricAlerts.preview'),
-          html`
-            <div aria-live="polite" hx-post="${context.path(previewPath)}" hx-include="closest .split"
-              hx-trigger="load, change delay:300ms from:closest .split">
-              <p class="hint">${t('metricAlerts.previewHint')}</p>
-            </div>`,
-          { lead: html`${t('metricAlerts.recipients')} ${link(context.path('/alerts'), t('alerts.rules'))}` },
-        )}
-      </div>`
+    ? liveCard(t('metricAlerts.preview'), context.path(previewPath), {
+        hint: t('metricAlerts.previewHint'),
+        lead: html`${t('metricAlerts.recipients')} ${link(context.path('/alerts'), t('alerts.rules'))}`,
+      })
     : nothing;
 
 async function preview(deps: MetricPageDeps, context: PublisherContext, fields: Fields): Promise<Html> {

@@ -5,7 +5,7 @@ import { AppError } from '../../platform/errors.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { wordProblem } from '../../platform/problem.ts';
-import { card, notice, table } from '../../shell/components.ts';
+import { liveCard, notice, table } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
 import { count } from '../../shell/format.ts';
 import type { Pages } from '../../shell/pages.ts';
@@ -53,15 +53,5 @@ function figures({ users, byTimes }: RuleEstimate): Html {
 /** Renders the panel next to the form, which is updated after each change. Lists have no rule to estimate. */
 export function estimatePanel(context: PublisherContext, view: View | null): Html {
   if (!hasRole(context.viewer.user.role, 'admin') || (view !== null && view.rule === null)) return nothing;
-  return html`
-    <div class="sticky">
-      ${card(
-        t('audiences.estimate'),
-        html`
-          <div aria-live="polite" hx-post="${context.path(path)}" hx-include="closest .split"
-            hx-trigger="load, change delay:300ms from:closest .split">
-            <p class="hint">${t('audiences.estimateHint')}</p>
-          </div>`,
-      )}
-    </div>`;
+  return liveCard(t('audiences.estimate'), context.path(path), { hint: t('audiences.estimateHint') });
 }

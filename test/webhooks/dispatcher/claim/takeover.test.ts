@@ -59,6 +59,14 @@ async function deadWorker(): Promise<number> {
   return 4711;
 }
 
+/** Adds a worker that registered itself and is still connected. */
+async function connectedWorker(): Promise<pg.Client> {
+  const worker = new pg.Client({ connectionString: t.databaseUrl });
+  await worker.connect();
+  await worker.query('select pg_advisory_lock($1, $2)', [workerLockClass, await deadWorker()]);
+  return worker;
+}
+
 describe('leases', () => {
   test('do not allow a claimed delivery to be claimed again until they expire', async () => {
     const id = await enqueueDelivery(t, await addEndpoint(t, (await hook()).url));
@@ -165,9 +173,7 @@ describe('a dead worker', () => {
   test('that still holds its lock keeps its deliveries', async () => {
     const receiver = await hook();
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
-    const worker = new pg.Client({ connectionString: t.databaseUrl });
-    await worker.connect();
-    await worker.query('select pg_advisory_lock($1, $2)', [workerLockClass, await deadWorker()]);
+    const worker = await connectedWorker();
     await claimAll(4711);
     await dispatcher();
     await dispatcher();
@@ -180,9 +186,7 @@ describe('a dead worker', () => {
   test('has time to reconnect if the others have just lost their connections too', async () => {
     const receiver = await hook();
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
-    const worker = new pg.Client({ connectionString: t.databaseUrl });
-    await worker.connect();
-    await worker.query('select pg_advisory_lock($1, $2)', [workerLockClass, await deadWorker()]);
+    const worker = await connectedWorker();
     await claimAll(4711);
     await t.pool.query("update delivery_queue set lease_until = now() + interval '1 hour'");
     await dispatcher();
