@@ -11,7 +11,6 @@ import {
   type Metrics,
   type MoneySum,
   metricNames,
-  moneyMetrics,
   moneySumsSql,
   sumOf,
   sumSql,
@@ -20,59 +19,33 @@ import {
   withoutSessions,
 } from '../metrics.ts';
 import { countUsersOf, hasSketches, noUsers, type ReadOptions, type UsersOf, userKeyOf } from '../reach/read.ts';
+import { readFirstGroups } from './first-groups.ts';
+import {
+  activityOf,
+  groupByOf,
+  hasSums,
+  maxGroups,
+  type Part,
+  partsOf,
+  positions,
+  rangeOfParts,
+  sourcesSql,
+  withAmounts,
+} from './parts.ts';
 import {
   groupSql,
   groupTextSql,
   isIdDimension,
   moneyOf,
-  onlyCurrencyIn,
   parseText,
   queryActivity,
-  readRange,
+  readCurrencies,
   setCurrency,
 } from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { groupReader, type Line, readLinesInSlices } from './row-lines.ts';
-import { addsUpSessions, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
-import type { ActivityQuery, ActivityRow } from './types.ts';
-
-/** Query of the report explorer for a range of days and an optional comparison period. */
-export type ExploreQuery = Pick<
-  ActivityQuery,
-  'publisherId' | 'aggregatedBy' | 'filters' | 'customKey' | 'customValues' | 'timeZone'
-> & {
-  /** Dimension to group by, or null for totals only. */
-  by: DimensionName | 'custom' | null;
-  /** Additional dimensions to group by. Each group is then a combination of values. */
-  also: readonly DimensionName[];
-  /** Metrics to add up. All others are 0. Adding up one metric costs as much as reading the rows. */
-  metrics: readonly MetricName[];
-  days: DayRange;
-  before: DayRange | null;
-  /** Currency to convert the total to. If it is null or absent, no converted total is computed. */
-  convertTo?: string | null;
-  /**
-   * Time at which to cut off the last day of `before`, in epoch milliseconds. Only hours that begin earlier are
-   * counted. Null means that all hours are counted.
-   */
-  beforeUntilMs: number | null;
-  /** Selects the groups to return. Only these are read with all metrics, because there can be thousands of groups. */
-  selection?: GroupSelection;
-  /** Whether to count unique users. They are counted only if sketches can answer the query. */
-  hasUsers?: boolean;
-  /** Returns the group in which to count the users of a value of `by`, such as the advertiser of a campaign. */
-  uniteUsers?: (value: string | number) => string | number;
-};
-
-export type GroupSelection = {
-  /** Metrics that `select` needs. In its argument, all other metrics are 0. */
-  metrics: readonly MetricName[];
-  /** Returns the selected groups, and the number of rows that all groups result in. */
-  select: (groups: readonly Group[]) => Promise<{ selected: readonly Group[]; rowCount: number }>;
-};
-
-/** Metrics of the selected range and of the comparison period. `before` is null without a comparison. */
-export type Compared = { now: Metrics; before: Metrics | null };
+import { addsUpSessions } from './source.ts';
+import type { ActivityQuery, ActivityRow, Compared, ExploreQuery, Group } from './types.ts';
 
 export type Explored = {
   series: readonly ActivityRow[];
@@ -94,21 +67,6 @@ export type Explored = {
   rowCount: number | null;
 };
 
-/** Metrics of one group. `also` contains its values for the query's additional dimensions, in the same order. */
-export type Group = Compared & { value: string | number; also: readonly (string | number)[] };
-
-/** Maximum number of values of one dimension in a response. Each value may have metrics in both ranges. */
-const maxGroups = 20_000;
-
-const activityOf = (query: ExploreQuery, days: DayRange, groupBy: ActivityQuery['groupBy']): ActivityQuery => ({
-  ...query,
-  ...days,
-  groupBy,
-  buckets: 'day',
-});
-
-const hasSums = (query: ActivityQuery): boolean => sourceOf(query).kind !== 'raw';
-
 /**
  * Returns the reason why rollups cannot answer a query: it combines hours with too many dimensions, or an attribute
  * with a dimension. Returns null if they can.
@@ -117,15 +75,6 @@ export function missingSums(query: ExploreQuery): 'hours' | 'attribute' | null {
   if (!hasSums(activityOf(query, query.days, []))) return query.customKey === null ? 'hours' : 'attribute';
   return hasSums({ ...activityOf(query, query.days, groupByOf(query)), aggregatedBy: 'day' }) ? null : 'attribute';
 }
-
-const groupByOf = ({ by, also }: ExploreQuery): ActivityQuery['groupBy'] => (by === null ? [] : [by, ...also]);
-
-/**
- * Whether the comparison can be cut off in the middle of a day. This requires hourly rollups, which exist only for up
- * to two dimensions.
- */
-export const canCompareHours = (query: ExploreQuery): boolean =>
-  hasSums({ ...activityOf(query, query.days, groupByOf(query)), aggregatedBy: 'hour' });
 
 /**
  * Answers a query from rollups. Check `missingSums` first.
@@ -159,29 +108,38 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
 }
 
 /**
- * Reads the groups of a query. If it selects groups, first reads only the metrics by which it selects them. Adding up
- * one metric instead of six makes a report on 10,000 offers three times as fast.
+ * Reads the groups of a query. If it selects groups, only these are read with all metrics. Adding up one metric instead
+ * of six makes a report on 10,000 offers three times as fast.
  */
 async function readSelectedGroups(
   executor: Executor,
   { selection, ...query }: ExploreQuery,
 ): Promise<Pick<Explored, 'groups' | 'rowCount'>> {
   if (query.by === null) return { groups: [], rowCount: null };
-  if (selection === undefined || !groupByOf(query).some(isIdDimension))
+  if (
+    selection === undefined ||
+    !groupByOf(query).some(isIdDimension) ||
+    (selection.metrics.some(isMoney) && (await currenciesOfQuery(executor, query)).length > 1)
+  )
     return { groups: await readGroups(executor, query), rowCount: null };
-  const ranked = await readGroups(executor, { ...query, metrics: selection.metrics }, { activeIn: query.metrics });
-  await nextTurn(); // thousands of groups take some milliseconds to select
-  const { selected, rowCount } = await selection.select(ranked);
-  const valuesOf = ({ value, also }: Group): (string | number)[] => [value, ...also];
+  const { groups: first, rowCount } = await readFirstGroups(executor, query, selection);
+  await nextTurn(); // thousands of groups with equal values take some milliseconds to select
+  const selected = selection.select(first);
   const filters = { ...query.filters };
-  if (selected.length < ranked.length)
+  if (selection.advertisers !== undefined) filters.campaign = selected.flatMap(({ campaignIds }) => campaignIds);
+  else if (selected.length < rowCount)
     for (const [index, name] of groupByOf(query).entries())
       if (name !== 'custom') filters[name] = [...new Set(selected.flatMap((group) => valuesOf(group)[index] ?? []))];
-  const complete = await readGroups(executor, { ...query, filters });
-  const byKey = new Map(complete.map((group) => [keyOf(valuesOf(group)), group]));
-  const groups = selected.flatMap((group) => byKey.get(keyOf(valuesOf(group))) ?? []);
-  return { groups, rowCount };
+  const groups = await readGroups(executor, { ...query, filters });
+  if (selection.advertisers !== undefined) return { groups, rowCount };
+  const keys = new Set(selected.map((group) => keyOf(valuesOf(group))));
+  return { groups: groups.filter((group) => keys.has(keyOf(valuesOf(group)))), rowCount };
 }
+
+const valuesOf = ({ value, also }: Group): (string | number)[] => [value, ...also];
+
+const currenciesOfQuery = async (executor: Executor, query: ExploreQuery): Promise<string[]> =>
+  readCurrencies(executor, query.publisherId, rangeOfParts(await partsOf(executor, query)));
 
 /** Unique users of a period. A part is null if sketches cannot answer it. */
 type UsersOfPeriod = { range: UsersOf<UserCount> | null; slots: UsersOf<UserCount> | null };
@@ -264,29 +222,20 @@ const toTop = ({ value, now }: Explored['groups'][number]) => ({ value, metrics:
 /** Order and maximum number of the rows. */
 type Top = { order: string; limit: number };
 
-/**
- * Reads the groups of a query that have activity.
- * @param activeIn metrics that decide whether a group has activity; defaults to the metrics of the query
- */
+/** Reads the groups of a query that have activity. */
 async function readGroups(
   executor: Executor,
   query: ExploreQuery,
-  { order = '', limit = 2 * maxGroups + 1, activeIn }: Partial<Top> & { activeIn?: readonly MetricName[] } = {},
+  { order = '', limit = 2 * maxGroups + 1 }: Partial<Top> = {},
 ): Promise<Group[]> {
   const values: unknown[] = [query.publisherId];
   const parts = await partsOf(executor, query);
   const isCompared = query.before !== null;
   const isBefore = isCompared ? `bucket < $${values.push(parts[0]?.start)}` : 'false';
-  const sources = parts.flatMap(({ activity, start, end }) =>
-    spansOf({ source: sourceOf(activity), start, end }).map((span) => {
-      const range = [`$${values.push(span.start)}`, `$${values.push(span.end)}`] as const;
-      return sourceSql(span.source, { ...activity, aggregatedBy: 'hour' }, values, { measure: 'metrics', range });
-    }),
-  );
+  const sources = sourcesSql(parts, values, 'metrics');
   const dimensions = groupByOf(query).map((name) => groupSql(name, true));
   const hasAmounts = query.metrics.some(isMoney);
   const metrics = withAmounts(query.metrics);
-  const isActive = activeIn === undefined ? 'true' : `(${withAmounts(activeIn).join(' | ')}) <> 0`;
   const columns = [
     ...(dimensions.length === 0 ? ["''"] : dimensions).map((value, index) => `${value} as value_${index}`),
     `${isBefore} as is_before`,
@@ -295,7 +244,7 @@ async function readGroups(
   const readGroup = groupReader();
   const { rows } = await executor.query<{ is_before: number; lines: string }>({
     text: `select is_before::int, string_agg(${lineSql(query, metrics)}, E'\n' ${order}) as lines from (
-        select ${columns.join(', ')} from (${sources.join(' union all ')}) as source where ${isActive}
+        select ${columns.join(', ')} from (${sources}) as source
         group by ${positions(Math.max(1, dimensions.length) + (isCompared ? 1 : 0))} ${order} limit ${limit}
       ) as summed group by is_before`,
     values,
@@ -304,40 +253,29 @@ async function readGroups(
   const readPeriod = (isBefore: 0 | 1): Promise<Line[]> =>
     readLinesInSlices(rows.find((row) => row.is_before === isBefore)?.lines ?? '', readGroup, metrics);
   const lines = [await readPeriod(0), await readPeriod(1)] as const;
-  const currency = hasAmounts ? await onlyCurrencyIn(executor, query.publisherId, rangeOfParts(parts)) : null;
-  const money = hasAmounts && currency === null ? await readMoney(executor, query, parts) : noMoney;
+  const currencies = hasAmounts ? await readCurrencies(executor, query.publisherId, rangeOfParts(parts)) : [];
+  const [currency = null] = currencies;
+  const money = currencies.length > 1 ? await readMoney(executor, query, parts) : null;
   const paid = (isBefore: 0 | 1): Line[] =>
-    currency === null ? addMoneyLines(lines[isBefore], money[isBefore]) : setCurrency(lines[isBefore], currency);
-  const all = compare(paid(0), isCompared ? paid(1) : null);
-  const groups = activeIn === undefined ? all.filter(hasActivity) : all;
+    money === null ? setCurrency(lines[isBefore], currency) : addMoneyLines(lines[isBefore], money[isBefore]);
+  const groups = compare(paid(0), isCompared ? paid(1) : null).filter(hasActivity);
   if (groups.length > maxGroups) throw tooLarge(problem('tooManyValues', { max: maxGroups }));
   return groups;
 }
-
-/** Returns the metrics to read, which include all amounts or no amount. */
-const withAmounts = (metrics: readonly MetricName[]): readonly MetricName[] =>
-  metrics.some(isMoney) ? [...new Set([...metrics, ...moneyMetrics])] : metrics;
 
 /** Amounts by group key, for the selected range and for the comparison period. */
 type MoneyOfGroups = readonly [now: ReadonlyMap<string, MoneyLine>, before: ReadonlyMap<string, MoneyLine>];
 type MoneyLine = { group: Line['group']; money: readonly MoneySum[] };
 
-const noMoney: MoneyOfGroups = [new Map(), new Map()];
-
 /** Reads the amounts of the groups by currency. */
 async function readMoney(executor: Executor, query: ExploreQuery, parts: readonly Part[]): Promise<MoneyOfGroups> {
   const values: unknown[] = [query.publisherId];
   const isBefore = query.before === null ? 'false' : `bucket < $${values.push(parts[0]?.start)}`;
-  const sources = parts.flatMap(({ activity, start, end }) =>
-    spansOf({ source: sourceOf(activity), start, end }).map((span) => {
-      const range = [`$${values.push(span.start)}`, `$${values.push(span.end)}`] as const;
-      return sourceSql(span.source, { ...activity, aggregatedBy: 'hour' }, values, { measure: 'money', range });
-    }),
-  );
+  const sources = sourcesSql(parts, values, 'money');
   const dimensions = groupByOf(query).map((name, index) => `${groupSql(name, true)} as value_${index}`);
   const { rows } = await executor.query<Record<string, string | number | boolean>>(
     `select ${[...dimensions, `${isBefore} as is_before`, 'currency'].join(', ')}, ${moneySumsSql}
-    from (${sources.join(' union all ')}) as source group by ${positions(dimensions.length + 2)}`,
+    from (${sources}) as source group by ${positions(dimensions.length + 2)}`,
     values,
   );
   const money = [new Map<string, MoneyLine>(), new Map<string, MoneyLine>()] as const;
@@ -371,40 +309,6 @@ function lineSql(query: ExploreQuery, metrics: readonly MetricName[]): string {
   const values = dimensions.map((name, index) => groupTextSql(name, `value_${index}`));
   return [`concat_ws(',', ${metrics.join(', ')})`, ...values].join(` || E'\t' || `);
 }
-
-const positions = (count: number): string => Array.from({ length: count }, (_, index) => index + 1).join(', ');
-
-type Part = Omit<Span, 'source'> & { activity: ActivityQuery };
-
-/**
- * Returns the rollup ranges to add up. The selected days come first, followed by the comparison days. If the last
- * comparison day is cut off, its hours follow.
- */
-async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]> {
-  const groupBy = groupByOf(query);
-  const byDay = (days: DayRange): ActivityQuery => ({ ...activityOf(query, days, groupBy), aggregatedBy: 'day' });
-  const rangeOf = (days: DayRange) => readRange(executor, { ...days, timeZone: query.timeZone });
-  const current = await rangeOf(query.days);
-  const parts: Part[] = [{ activity: byDay(query.days), start: current.start, end: current.end }];
-  const { before, beforeUntilMs } = query;
-  if (before === null) return parts;
-  const whole = await rangeOf(before);
-  if (beforeUntilMs === null || !canCompareHours(query))
-    return [...parts, { activity: byDay(before), start: whole.start, end: whole.end }];
-  const { start: lastDay } = await rangeOf({ from: before.to, to: before.to });
-  const byHour = { ...byDay(before), aggregatedBy: 'hour' } as const;
-  return [
-    ...parts,
-    { activity: byDay(before), start: whole.start, end: lastDay },
-    { activity: byHour, start: lastDay, end: new Date(beforeUntilMs) },
-  ];
-}
-
-/** Returns the range from the start of the earliest part to the end of the latest. */
-const rangeOfParts = (parts: readonly Part[]): { start: Date; end: Date } => ({
-  start: new Date(Math.min(...parts.map(({ start }) => start.getTime()))),
-  end: new Date(Math.max(...parts.map(({ end }) => end.getTime()))),
-});
 
 const zero: Metrics = Object.freeze(sumOf([]));
 const hasActivity = ({ now, before }: Compared): boolean =>

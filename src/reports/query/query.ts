@@ -30,20 +30,21 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
   const types = parseText((lines) => readLines(lines, readGroup));
   const { rows } = await executor.query<TimeRow>({ text, values, types });
   const activity = joinTimes(rows.map((row) => rowsOfTime(row, query)));
-  const currency = sourceOf(query).kind === 'raw' ? null : await onlyCurrencyIn(executor, query.publisherId, range);
-  if (currency !== null) return setCurrency(activity, currency);
-  return addMoneyRows(activity, await queryMoney(executor, query, range));
+  const isRaw = sourceOf(query).kind === 'raw';
+  const currencies = isRaw ? [] : await readCurrencies(executor, query.publisherId, range);
+  if (isRaw || currencies.length > 1) return addMoneyRows(activity, await queryMoney(executor, query, range));
+  return setCurrency(activity, currencies[0] ?? null);
 }
 
 /**
- * Returns the currency of all amounts of a publisher in a time range, or null if there is not exactly one. Rollups
- * contain the sum of all currencies. With a single currency, amounts by currency therefore do not have to be read.
+ * Returns the currencies of a publisher's amounts in a time range, but at most two of them. Rollups contain the sum of
+ * all currencies. With a single currency, amounts by currency therefore do not have to be read.
  */
-export async function onlyCurrencyIn(
+export async function readCurrencies(
   executor: Executor,
   publisherId: number,
   { start, end }: { start: Date; end: Date },
-): Promise<string | null> {
+): Promise<string[]> {
   const { rows } = await executor.query<{ currency: string }>({
     name: 'report_currencies',
     // Days and weeks that begin in the range can contain hours after its end, and days in an earlier time zone.
@@ -52,11 +53,15 @@ where publisher_id = $1 and grain = 0 and bucket >= $2::timestamptz - interval '
   and bucket < $3::timestamptz + interval '1 day' limit 2`,
     values: [publisherId, start, end],
   });
-  return rows.length === 1 ? (rows[0]?.currency ?? null) : null;
+  return rows.map(({ currency }) => currency);
 }
 
-/** Sets the currency of the amounts in new rows. Changes the rows, because there can be tens of thousands. */
-export function setCurrency<Row extends { metrics: Metrics }>(rows: Row[], currency: string): Row[] {
+/**
+ * Sets the currency of the amounts in new rows, or null if there are no amounts. Changes the rows, because there can be
+ * tens of thousands.
+ */
+export function setCurrency<Row extends { metrics: Metrics }>(rows: Row[], currency: string | null): Row[] {
+  if (currency === null) return rows;
   for (const { metrics } of rows) {
     const { revenue_micros: revenueMicros, unbilled_micros: unbilledMicros } = metrics;
     if (revenueMicros !== 0 || unbilledMicros !== 0) metrics.money = [{ currency, revenueMicros, unbilledMicros }];

@@ -36,8 +36,8 @@ import { rangeText } from '../pages/explorer/periods.ts';
 import { queryOf } from '../pages/explorer/state.ts';
 import { filterChips } from '../pages/explorer/toolbar.ts';
 import type { CountPerkStages, PerkStages } from '../perk-stages.ts';
-import type { ExploreQuery } from '../query/explore.ts';
 import { tooLarge } from '../query/read-only.ts';
+import type { ExploreQuery } from '../query/types.ts';
 import { kindText, reasonText } from '../row-words.ts';
 import type { ReportService } from '../service.ts';
 import {

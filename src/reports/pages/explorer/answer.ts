@@ -15,16 +15,10 @@ import {
   sumOf,
   withoutSessions,
 } from '../../metrics.ts';
-import {
-  type Compared,
-  canCompareHours,
-  type Explored,
-  type ExploreQuery,
-  type Group,
-  type GroupSelection,
-  missingSums,
-} from '../../query/explore.ts';
+import { type Explored, missingSums } from '../../query/explore.ts';
+import { canCompareHours } from '../../query/parts.ts';
 import { maxDays, maxDaysByHour } from '../../query/request.ts';
+import type { Compared, ExploreQuery, Group, GroupOrder, GroupSelection } from '../../query/types.ts';
 import { singleCurrencyOf } from '../../service.ts';
 import { viewValue } from '../../view.ts';
 import { differenceOf, metricOf, sumsOfMetric } from './metrics.ts';
@@ -82,7 +76,7 @@ export async function answerOf(
     const periods = periodsOf(state, publisher.timeZone, nowMs);
     const query = exploreQueryOf(question, periods);
     if ('text' in query) return query;
-    const selection = extent === 'page' ? selectionOf(question) : null;
+    const selection = extent === 'page' ? selectionOf(question, periods.before !== null) : null;
     const explored = await reports.explore({ ...query, ...(selection !== null && { selection }) }, signal);
     const slots = slotsOf(periods, explored, publisher.timeZone, nowMs);
     const rows = state.by === 'time' ? timeRows(slots) : await groupRows(question, explored);
@@ -220,18 +214,17 @@ export const maxBars = 12;
  * Returns the selection of the groups that the report page shows: the first rows, the largest bars, and the largest
  * changes. Returns null if it shows all groups.
  */
-function selectionOf({ state, names }: ReportQuestion): GroupSelection | null {
+function selectionOf({ state, names }: ReportQuestion, isCompared: boolean): GroupSelection | null {
   if (state.all || hasUsers(state)) return null;
-  if (state.by === 'advertiser') names.advertiser(0); // reads all campaigns now, and not together with the groups
   const metric = metricOf(state.metric);
   const rankOf = rankingOf(state);
-  type Ranked = { group: Group; rank: number; figure: number };
-  const inOrder = (a: Ranked, b: Ranked): number =>
+  type Ranked<First extends Group> = { group: First; rank: number; figure: number };
+  const inOrder = (a: Ranked<Group>, b: Ranked<Group>): number =>
     b.rank - a.rank || compareNames(namedOf(state, names, a.group), namedOf(state, names, b.group));
-  const largest = (ranked: readonly Ranked[], count: number): Ranked[] =>
+  const largest = <First extends Group>(ranked: readonly Ranked<First>[], count: number): Ranked<First>[] =>
     firstOf(ranked, count, (a, b) => b.figure - a.figure || inOrder(a, b));
   /** Returns the largest increase or decrease. `sign` is 1 or -1. */
-  const largestChange = (ranked: readonly Ranked[], sign: number): Ranked[] =>
+  const largestChange = <First extends Group>(ranked: readonly Ranked<First>[], sign: number): Ranked<First>[] =>
     largest(
       ranked.flatMap(({ group, rank }) => {
         const figure = group.before === null ? 0 : sign * differenceOf(metric, group.now, group.before);
@@ -239,31 +232,38 @@ function selectionOf({ state, names }: ReportQuestion): GroupSelection | null {
       }),
       1,
     );
+  const bars: GroupOrder[] = state.view === 'bar' ? [{ by: 'value', direction: 'desc', count: maxBars }] : [];
+  const changes: GroupOrder[] = isCompared
+    ? [
+        { by: 'change', direction: 'desc', count: 1, isOneWay: true },
+        { by: 'change', direction: 'asc', count: 1, isOneWay: true },
+      ]
+    : [];
   return {
     metrics: sumsOfMetric[state.metric] ?? [state.metric as MetricName],
-    select: async (groups) => {
-      const isByAdvertiser = state.by === 'advertiser';
-      const rows = isByAdvertiser ? await byAdvertiser(groups, names) : groups;
-      const rowCount = rows.length;
-      // Rows and bars of several currencies are sorted per currency.
-      if (metric.kind === 'money' && hasSeveralCurrencies(periodsIn(rows))) return { selected: groups, rowCount };
-      const ranked = rows.map((group): Ranked => {
+    orders: [orderOf(state, isCompared), ...bars, ...changes],
+    ...(state.by === 'advertiser' && { advertisers: names.advertisers() }),
+    select: (groups) => {
+      const ranked = groups.map((group) => {
         const rank = rankOf(group.now, group.before);
         return { group, rank, figure: state.view === 'bar' ? viewValue(metric.name, group.now) || 0 : 0 };
       });
-      const selected = new Set(
-        [
-          ...firstOf(ranked, fewRows, inOrder),
-          ...(state.view === 'bar' ? largest(ranked, maxBars) : []),
-          ...largestChange(ranked, 1),
-          ...largestChange(ranked, -1),
-        ].map(({ group }) => group),
-      );
-      if (!isByAdvertiser) return { selected: [...selected], rowCount };
-      const advertisers = new Set([...selected].map(({ value }) => value));
-      return { selected: groups.filter(({ value }) => advertisers.has(advertiserOf(names, value))), rowCount };
+      const selected = [
+        ...firstOf(ranked, fewRows, inOrder),
+        ...(state.view === 'bar' ? largest(ranked, maxBars) : []),
+        ...largestChange(ranked, 1),
+        ...largestChange(ranked, -1),
+      ];
+      return [...new Set(selected.map(({ group }) => group))];
     },
   };
+}
+
+/** Returns the order of the rows. The database returns all rows if they are sorted by name, because it has no names. */
+function orderOf({ sort }: ExplorerState, isCompared: boolean): GroupOrder {
+  const direction = sort === 'most' ? 'desc' : 'asc';
+  if (sort === 'change' && isCompared) return { by: 'change', direction, count: fewRows };
+  return { by: 'value', direction, count: sort === 'name' || sort === 'change' ? null : fewRows };
 }
 
 /** Returns the first elements of a list in an order. With thousands of elements, this is faster than sorting them. */

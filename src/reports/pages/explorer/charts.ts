@@ -3,7 +3,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { card, drawnChart, linkButton, type RowsTarget } from '../../../shell/components.ts';
 import { moneyFormat } from '../../../shell/format.ts';
 import { currenciesOf, inCurrency, type Metrics } from '../../metrics.ts';
-import type { Compared } from '../../query/explore.ts';
+import type { Compared } from '../../query/types.ts';
 import { otherValue } from '../../rollup/statement.ts';
 import { viewValue } from '../../view.ts';
 import { type AnswerRow, maxBars, periodsIn, type ReportAnswer } from './answer.ts';

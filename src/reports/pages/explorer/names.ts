@@ -14,28 +14,37 @@ export type Names = {
   campaign: (id: number) => Campaign | undefined;
   advertiser: (id: number) => string | undefined;
   campaignsOf: (advertiserId: number) => number[];
+  /** Returns the IDs of all campaigns and, in the same order, of their advertisers. */
+  advertisers: () => { campaignIds: number[]; advertiserIds: number[] };
 };
 
 export function namesOf({ offers, offersByCampaign }: Snapshot, { id: publisherId }: Publisher): Names {
   const ifVisible = (offer: Offer | undefined): Offer | undefined =>
     offer !== undefined && isKnownTo(offer, publisherId) ? offer : undefined;
-  let byAdvertiser: Map<number, Campaign[]> | null = null;
+  let known: Map<number, Campaign[]> | null = null;
   // Few reports need advertisers, and a catalogue can have 100,000 campaigns.
-  const campaignsOf = (advertiserId: number): readonly Campaign[] => {
-    if (byAdvertiser === null) {
-      byAdvertiser = new Map();
-      for (const [offer] of offersByCampaign.values()) {
-        const campaign = ifVisible(offer)?.campaign;
-        if (campaign !== undefined) getOrInsert(byAdvertiser, campaign.advertiserId, () => []).push(campaign);
-      }
+  const byAdvertiser = (): ReadonlyMap<number, readonly Campaign[]> => {
+    if (known !== null) return known;
+    known = new Map();
+    for (const [offer] of offersByCampaign.values()) {
+      const campaign = ifVisible(offer)?.campaign;
+      if (campaign !== undefined) getOrInsert(known, campaign.advertiserId, () => []).push(campaign);
     }
-    return byAdvertiser.get(advertiserId) ?? [];
+    return known;
   };
+  const campaignsOf = (advertiserId: number): readonly Campaign[] => byAdvertiser().get(advertiserId) ?? [];
   return {
     offer: (id) => ifVisible(offers.get(id)),
     campaign: (id) => ifVisible(offersByCampaign.get(id)?.[0])?.campaign,
     advertiser: (id) => campaignsOf(id)[0]?.advertiserName,
     campaignsOf: (advertiserId) => campaignsOf(advertiserId).map(({ id }) => id),
+    advertisers: () => {
+      const campaigns = [...byAdvertiser().values()].flat();
+      return {
+        campaignIds: campaigns.map(({ id }) => id),
+        advertiserIds: campaigns.map(({ advertiserId }) => advertiserId),
+      };
+    },
   };
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../../../shell/components.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import { type DimensionName, dimensionNames } from '../../metrics.ts';
-import type { Compared } from '../../query/explore.ts';
+import type { Compared } from '../../query/types.ts';
 import { type AnswerRow, fewRows, isByCurrency, type ReportAnswer } from './answer.ts';
 import { comparedText, formatted, targetOf, type Writing } from './charts.ts';
 import {

@@ -1,0 +1,101 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import { problem } from '../../platform/problem.ts';
+import { isMoney, type MetricName, type Metrics, sumOf, withoutSessions } from '../metrics.ts';
+import { groupByOf, maxGroups, partsOf, positions, sourcesSql, withAmounts } from './parts.ts';
+import { groupSql, parseText } from './query.ts';
+import { tooLarge } from './read-only.ts';
+import type { ExploreQuery, Group, GroupOrder, GroupSelection } from './types.ts';
+
+/** Group with the campaigns that it consists of, if groups are advertisers. */
+export type FirstGroup = Group & { campaignIds: readonly number[] };
+
+type Row = Record<string, string | number> & { row_count: number; campaigns: string };
+
+const none: Metrics = sumOf([]);
+
+/**
+ * Reads the first groups of each order, and the number of all groups. The database sorts the groups, because a report
+ * can have thousands and shows few of them. Amounts must be in a single currency.
+ * @throws AppError report_too_large
+ */
+export async function readFirstGroups(
+  executor: Executor,
+  query: ExploreQuery,
+  { metrics, orders, advertisers }: GroupSelection,
+): Promise<{ groups: FirstGroup[]; rowCount: number }> {
+  const values: unknown[] = [query.publisherId];
+  const parts = await partsOf(executor, query);
+  const sources = sourcesSql(parts, values, 'metrics');
+  const periods = query.before === null ? (['now'] as const) : (['now', 'before'] as const);
+  const rangeStart = query.before === null ? null : `$${values.push(parts[0]?.start)}`;
+  const dimensions = groupByOf(query);
+  const sums = periods.flatMap((period) => {
+    const filter = rangeStart === null ? '' : `filter (where bucket ${period === 'now' ? '>=' : '<'} ${rangeStart})`;
+    return metrics.map((name) => `coalesce(${sumSql(name)} ${filter}, 0)::float8 as ${period}_${name}`);
+  });
+  const groups = `
+    select ${[...dimensions.map((name, index) => `${groupSql(name, true)} as value_${index}`), ...sums].join(', ')}
+    from (${sources}) as source where (${withAmounts(query.metrics).join(' | ')}) <> 0
+    group by ${positions(dimensions.length)}`;
+  const columns = periods.flatMap((period) => metrics.map((name) => `${period}_${name}`));
+  const united = (campaigns: string, owners: string): string => `
+    select coalesce(advertiser_id, 0) as value_0, ${columns.map((name) => `sum(${name}) as ${name}`).join(', ')},
+      string_agg(value_0::text, ',') as campaigns, count(*) > 1 as has_several
+    from (${groups}) as groups
+      left join unnest(${campaigns}::integer[], ${owners}::integer[]) as known (id, advertiser_id) on id = value_0
+    group by 1`;
+  const summed =
+    advertisers === undefined
+      ? groups
+      : united(`$${values.push(advertisers.campaignIds)}`, `$${values.push(advertisers.advertiserIds)}`);
+  const isUnknown = advertisers !== undefined && metrics.some((name) => none[name] !== withoutSessions(none)[name]);
+  const figure = (period: string): string =>
+    isUnknown ? `case when has_several then null else ${figureSql(period, metrics)} end` : figureSql(period, metrics);
+  const orderedSql = ({ by }: GroupOrder): string =>
+    by === 'value' ? figure('now') : `(${figure('now')}) - (${figure('before')})`;
+  const ranks = orders.map(
+    (order, index) => `rank() over (order by ${orderedSql(order)} ${order.direction} nulls last) as rank_${index}`,
+  );
+  const { rows } = await executor.query<Row>({
+    text: `select * from (
+      select *, ${['count(*) over () as row_count', ...ranks].join(', ')} from (${summed}) as summed
+    ) as ranked where ${orders.map((order, index) => firstSql(order, `rank_${index}`, orderedSql(order))).join(' or ')}`,
+    values,
+    types: parseText((text) => text),
+  });
+  const rowCount = rows[0]?.row_count ?? 0;
+  if (rowCount > maxGroups) throw tooLarge(problem('tooManyValues', { max: maxGroups }));
+  const metricsOf = (row: Row, period: string): Metrics => {
+    const read = { ...none };
+    for (const name of metrics) read[name] = row[`${period}_${name}`] as number;
+    return isUnknown && row.campaigns.includes(',') ? withoutSessions(read) : read;
+  };
+  return {
+    groups: rows.map((row) => ({
+      value: row.value_0 as string | number,
+      also: dimensions.slice(1).map((_, index) => row[`value_${index + 1}`] as string | number),
+      now: metricsOf(row, 'now'),
+      before: query.before === null ? null : metricsOf(row, 'before'),
+      campaignIds: advertisers === undefined ? [] : row.campaigns.split(',').map(Number),
+    })),
+    rowCount,
+  };
+}
+
+/** SQL for a sum to sort by. Floating-point numbers are added up much faster than the exact sums of amounts. */
+const sumSql = (name: MetricName): string => (isMoney(name) ? `sum(${name}::float8)` : `sum_exact(${name})`);
+
+/** SQL for a metric. Rates are rounded like the displayed ones, so that the same rows have equal values. */
+function figureSql(period: string, [part, whole]: readonly MetricName[]): string {
+  if (part === undefined) return '0';
+  if (whole === undefined) return `${period}_${part}`;
+  const perThousand = isMoney(part) ? ' / 1e6 * 1000' : ''; // revenue per 1,000 sessions
+  const rate = `${period}_${part}${perThousand} / ${period}_${whole}`;
+  return `case ${period}_${whole} when 0 then 0 else floor(${rate} * 1e6 + 0.5) end`;
+}
+
+function firstSql({ count, direction, isOneWay }: GroupOrder, rank: string, value: string): string {
+  if (count === null) return 'true';
+  const isFirst = `${rank} <= ${count}`;
+  return isOneWay === true ? `(${isFirst} and ${value} ${direction === 'desc' ? '>' : '<'} 0)` : isFirst;
+}
