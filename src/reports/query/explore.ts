@@ -1,5 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { DayRange } from '../../platform/http/day-range.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { nextTurn } from '../../platform/lib/slices.ts';
 import { problem } from '../../platform/problem.ts';
 import { type ConvertedTotal, readConvertedTotal } from '../converted.ts';
@@ -80,7 +81,8 @@ export function missingSums(query: ExploreQuery): 'hours' | 'attribute' | null {
  * Answers a query from rollups. Check `missingSums` first.
  * @throws AppError report_too_large
  */
-export async function explore(executor: Executor, query: ExploreQuery): Promise<Explored> {
+export async function explore(database: Executor, query: ExploreQuery): Promise<Explored> {
+  const executor = withoutRepeats(database);
   const isUnknown = addsUpSessions({ filters: query.filters, groupBy: [] });
   const withKnownSessions = <T extends { metrics: Metrics }>(row: T): T =>
     isUnknown ? { ...row, metrics: withoutSessions(row.metrics) } : row;
@@ -105,6 +107,17 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
     ).map((group) => withGroupUsers(group, query, counted)),
     rowCount,
   };
+}
+
+/** Returns an executor that sends each named statement only once. All statements must read the same snapshot. */
+function withoutRepeats(executor: Executor): Executor {
+  const results = new Map<string, Promise<unknown>>();
+  const query = (statement: string | { name?: string; values?: unknown[] }, values?: unknown[]): Promise<unknown> => {
+    const run = (): Promise<unknown> => executor.query(statement as string, values);
+    if (typeof statement === 'string' || statement.name === undefined) return run();
+    return getOrInsert(results, JSON.stringify([statement.name, statement.values]), run);
+  };
+  return { query: query as Executor['query'] };
 }
 
 /**

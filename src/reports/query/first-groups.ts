@@ -51,15 +51,14 @@ export async function readFirstGroups(
   const isUnknown = advertisers !== undefined && metrics.some((name) => none[name] !== withoutSessions(none)[name]);
   const figure = (period: string): string =>
     isUnknown ? `case when has_several then null else ${figureSql(period, metrics)} end` : figureSql(period, metrics);
-  const orderedSql = ({ by }: GroupOrder): string =>
+  const valueSql = ({ by }: GroupOrder): string =>
     by === 'value' ? figure('now') : `(${figure('now')}) - (${figure('before')})`;
-  const ranks = orders.map(
-    (order, index) => `rank() over (order by ${orderedSql(order)} ${order.direction} nulls last) as rank_${index}`,
-  );
+  const limits = orders.map((order, index) => `(${lastSql(order, valueSql(order))}) as last_${index}`);
   const { rows } = await executor.query<Row>({
-    text: `select * from (
-      select *, ${['count(*) over () as row_count', ...ranks].join(', ')} from (${summed}) as summed
-    ) as ranked where ${orders.map((order, index) => firstSql(order, `rank_${index}`, orderedSql(order))).join(' or ')}`,
+    text: `with summed as materialized (${summed}),
+      limits as materialized (select ${['(select count(*) from summed) as row_count', ...limits].join(', ')})
+    select * from summed cross join limits
+    where ${orders.map((order, index) => isFirstSql(order, valueSql(order), `last_${index}`)).join(' or ')}`,
     values,
     types: parseText((text) => text),
   });
@@ -94,8 +93,14 @@ function figureSql(period: string, [part, whole]: readonly MetricName[]): string
   return `case ${period}_${whole} when 0 then 0 else floor(${rate} * 1e6 + 0.5) end`;
 }
 
-function firstSql({ count, direction, isOneWay }: GroupOrder, rank: string, value: string): string {
-  if (count === null) return 'true';
-  const isFirst = `${rank} <= ${count}`;
-  return isOneWay === true ? `(${isFirst} and ${value} ${direction === 'desc' ? '>' : '<'} 0)` : isFirst;
+/** SQL for the value of the last group to select, or for null if there are fewer groups. */
+function lastSql({ count, direction, isOneWay }: GroupOrder, value: string): string {
+  if (count === null) return 'null::float8';
+  const condition = isOneWay === true ? `where ${value} ${direction === 'desc' ? '>' : '<'} 0` : '';
+  return `select ${value} from summed ${condition} order by 1 ${direction} nulls last offset ${count - 1} limit 1`;
+}
+
+function isFirstSql({ direction, isOneWay }: GroupOrder, value: string, last: string): string {
+  const isFirst = `${value} ${direction === 'desc' ? '>=' : '<='} ${last}`;
+  return isOneWay === true ? isFirst : `${last} is null or ${isFirst}`;
 }

@@ -2,7 +2,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import type { DayRange } from '../../platform/http/day-range.ts';
 import { isMoney, type MetricName, moneyMetrics } from '../metrics.ts';
 import { readRange } from './query.ts';
-import { type Measure, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
+import { type Measure, rollupsSql, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
 import type { ActivityQuery, ExploreQuery } from './types.ts';
 
 export const activityOf = (query: ExploreQuery, days: DayRange, groupBy: ActivityQuery['groupBy']): ActivityQuery => ({
@@ -60,15 +60,23 @@ export const rangeOfParts = (parts: readonly Part[]): { start: Date; end: Date }
  * Returns SQL that reads all parts.
  * @param values statement parameters, to which those of the parts are appended
  */
-export const sourcesSql = (parts: readonly Part[], values: unknown[], measure: Measure): string =>
-  parts
-    .flatMap(({ activity, start, end }) =>
-      spansOf({ source: sourceOf(activity), start, end }).map((span) => {
-        const range = [`$${values.push(span.start)}`, `$${values.push(span.end)}`] as const;
-        return sourceSql(span.source, { ...activity, aggregatedBy: 'hour' }, values, { measure, range });
-      }),
-    )
+export function sourcesSql(parts: readonly Part[], values: unknown[], measure: Measure): string {
+  const spans = parts.flatMap(({ activity, start, end }) =>
+    spansOf({ source: sourceOf(activity), start, end }).map(({ source, start, end }) => ({
+      source,
+      query: { ...activity, aggregatedBy: 'hour' } as const,
+      range: [`$${values.push(start)}`, `$${values.push(end)}`] as const,
+    })),
+  );
+  const [first] = spans;
+  const ranges = spans.flatMap(({ source, range }) =>
+    source.kind === 'rollups' ? [{ grain: source.grain, range }] : [],
+  );
+  if (first !== undefined && ranges.length === spans.length) return rollupsSql(ranges, first.query, values, measure);
+  return spans
+    .map(({ source, query, range }) => sourceSql(source, query, values, { measure, range }))
     .join(' union all ');
+}
 
 /** SQL for the positions of the first columns, to group by them. */
 export const positions = (count: number): string => Array.from({ length: count }, (_, index) => index + 1).join(', ');

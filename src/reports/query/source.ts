@@ -113,7 +113,7 @@ export function sourceSql(
   { measure, range = wholeRange }: { measure: Measure; range?: RangeOf },
 ): string {
   const bind: BindValue = (value) => `$${values.push(value)}`;
-  if (source.kind === 'rollups') return rollupsSql(source.grain, query, bind, { measure, range });
+  if (source.kind === 'rollups') return rollupsSql([{ grain: source.grain, range }], query, values, measure);
   if (source.kind === 'custom')
     return `
 select bucket, value, ${tables[measure].columns} from ${tables[measure].custom}
@@ -122,14 +122,25 @@ where publisher_id = $1 and key = ${bind(source.key)} and grain = ${source.grain
   return measure === 'money' ? rawMoneySql(query, bind) : rawSql(query, bind);
 }
 
-type Reading = { measure: Measure; range: RangeOf };
-
-const rollupsSql = (grain: number, query: ActivityQuery, bind: BindValue, { measure, range }: Reading): string => `
+/**
+ * Returns SQL that reads ranges of grains with the same dimensions. One scan of all ranges takes about a quarter less
+ * time than a union of scans.
+ */
+export function rollupsSql(
+  ranges: readonly { grain: number; range: RangeOf }[],
+  query: ActivityQuery,
+  values: unknown[],
+  measure: Measure,
+): string {
+  const bind: BindValue = (value) => `$${values.push(value)}`;
+  const [{ grain } = { grain: 0 }] = ranges;
+  return `
 select ${needsDays(grain, query.aggregatedBy) ? `${bucketOf('bucket')} as bucket` : 'bucket'}, ${dimensions},
   ${tables[measure].columns}
 from ${tables[measure].rollups}
-where publisher_id = $1 and grain = ${grain} and ${inRange(range)}
+where publisher_id = $1 and (${ranges.map(({ grain, range }) => `grain = ${grain} and ${inRange(range)}`).join(' or ')})
   ${indexSql(grain, query)}${filterSql(query, bind)}${offersOfCampaignsSql(query, bind)}`;
+}
 
 const utcDayOf = (at: string): string => `(${at}::timestamptz at time zone 'UTC')::date`;
 

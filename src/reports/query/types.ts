@@ -83,7 +83,7 @@ export type ExploreQuery = Pick<
 export type GroupSelection = {
   /** Sums that the metric is calculated from: its own, or those of the part and the whole that it is the rate of. */
   metrics: readonly MetricName[];
-  /** Orders of which the first groups are selected, together with the groups whose values equal that of the last one. */
+  /** Orders of which the first groups are selected, together with groups whose values equal that of the last one. */
   orders: readonly GroupOrder[];
   /** Advertiser of each campaign, to select advertisers instead of campaigns. Other campaigns have the advertiser 0. */
   advertisers?: { campaignIds: readonly number[]; advertiserIds: readonly number[] };
