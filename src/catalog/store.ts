@@ -24,6 +24,7 @@ import {
   rowsOfCampaigns,
   sortRows,
 } from './snapshot/on-demand.ts';
+import { rowsOfPublisher } from './snapshot/publisher-rows.ts';
 import type { CatalogRows } from './snapshot/rows.ts';
 import type { BuildIndex, Offer, OfferIndex, Publisher, Snapshot } from './types.ts';
 
@@ -166,7 +167,7 @@ export async function loadSnapshot(
 ): Promise<Snapshot> {
   const stored = base === null ? null : storedOf(base);
   const loadedIds = isOnDemand ? (base === null ? [] : loadedPublishers(base).map(({ id }) => id)) : null;
-  if (isOnDemand && stored !== null) sortRows(stored.rows);
+  if (stored !== null) sortRows(stored.rows);
   const { rows, source, ends, changed } = await readTransaction(pool, (executor) =>
     loadRows(executor, stored, loadedIds, nowMs),
   );
@@ -179,7 +180,8 @@ export async function loadSnapshot(
   });
   const sourceMark = hash('sha256', source, 'base64url').slice(0, 8);
   // All processes reach the same states of a version, because rules end one after the other.
-  const stateId = `catalog ${rows.version} ${sourceMark}${ends.ended === 0 ? '' : ` ended ${ends.ended}`}`;
+  const ended = [...ends.ended.values()].reduce((sum, count) => sum + count, 0);
+  const stateId = `catalog ${rows.version} ${sourceMark}${ended === 0 ? '' : ` ended ${ended}`}`;
   storedBySnapshot.set(snapshot, { rows, source, ends, stateId, present: isOnDemand ? present : null });
   return snapshot;
 }
@@ -319,40 +321,23 @@ const stateIdOf = (snapshot: Snapshot): string => storedOf(snapshot).stateId;
 /** Returns the rows from which a loaded snapshot was built. */
 export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).rows;
 
-/** Configuration state: its ID, number of offers and rows. `isShared` means that all publishers have the same state. */
-type CatalogState = { id: string; isShared: boolean; offers: number; rows: () => CatalogRows };
+/** Configuration state of a publisher: its ID, number of offers and rows. */
+type CatalogState = { id: string; offers: number; rows: () => CatalogRows };
+
+const stateIds = new WeakMap<Publisher, string>();
 
 /**
- * Returns the configuration state with which a publisher's decisions are made: its permanent ID and its rows. If
- * publishers are loaded on first use, the state contains only this publisher's campaigns, because other processes may
- * have loaded different publishers.
+ * Returns the configuration state with which a publisher's decisions are made: its permanent ID and its rows. The ID
+ * stays the same until the publisher's settings or campaigns change.
  */
 export function stateOf(snapshot: Snapshot, publisher: Publisher): CatalogState {
-  const { stateId, rows, present } = storedOf(snapshot);
-  if (present === null) return { id: stateId, isShared: true, offers: snapshot.offers.size, rows: () => rows };
+  const { stateId, rows } = storedOf(snapshot);
+  const id = stateIds.get(publisher) ?? `${stateId} ${publisher.id}`;
+  stateIds.set(publisher, id);
   return {
-    id: `${stateId} ${publisher.id}`,
-    isShared: false,
+    id,
     offers: publisher.index.offers.length,
-    rows: () => rowsOfPublisher(rows, publisher),
-  };
-}
-
-function rowsOfPublisher(rows: CatalogRows, { id: publisherId, index }: Publisher): CatalogRows {
-  const campaigns = new Map(index.offers.map(({ campaign }) => [campaign.id, campaign.publisherId]));
-  // Total caps use the time zones of the campaigns' owners.
-  const publisherIds = new Set([publisherId, ...campaigns.values()]);
-  const isOwn = ({ publisher_id: id }: { publisher_id: number }): boolean => id === publisherId;
-  return {
-    ...rows,
-    ...rowsOfCampaigns(rows, (id) => campaigns.has(id)),
-    publishers: rows.publishers.filter(({ id }) => publisherIds.has(id)),
-    themes: rows.themes.filter(isOwn),
-    placements: rows.placements.filter(isOwn),
-    audiences: (rows.audiences ?? []).filter(isOwn),
-    sequenceRules: rows.sequenceRules.filter(isOwn),
-    experiments: (rows.experiments ?? []).filter(isOwn),
-    exchangeRates: (rows.exchangeRates ?? []).filter(isOwn),
+    rows: () => rowsOfPublisher(rows, publisher, snapshot.offersByCampaign),
   };
 }
 
@@ -482,7 +467,10 @@ async function buildAll({
     version: rows.version,
     publishers,
     publishersBySdkId: new Map([...publishers.values()].map((publisher) => [publisher.sdkId, publisher])),
-    keys: new Map(rows.keys.map((row) => [row.key_hash, toKey(row)])),
+    keys:
+      base?.changed.publishers.size === 0
+        ? base.snapshot.keys
+        : new Map(rows.keys.map((row) => [row.key_hash, toKey(row)])),
     offers,
     offersByCampaign: byCampaign,
   };

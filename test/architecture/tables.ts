@@ -81,7 +81,9 @@ export const tables: Record<string, Ownership> = {
   user_history: { owner: 'budgets', readers: { offers: 'the sessions of a user are found by its keys' } },
   ...owned('event-log', ['event_log_positions', 'event_log_rejects']),
   ...owned('platform', ['installation', 'space_probe']),
-  ...owned('catalog', [...['catalog_changes', 'creative_images', 'creatives', 'sequence_rules']]),
+  ...owned('catalog', [
+    ...['catalog_changes', 'catalog_publisher_changes', 'creative_images', 'creatives', 'sequence_rules'],
+  ]),
   placements: { owner: 'catalog', readers: { drafts: 'a comparison shows the names of placements' } },
   exchange_rates: { owner: 'catalog' },
   themes: { owner: 'catalog', readers: { experiments: 'arms name themes that exist' } },

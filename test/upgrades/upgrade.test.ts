@@ -36,7 +36,7 @@ const gateSql = (when: 'before' | 'commit', name: string): string => `
   create ${when === 'before' ? 'trigger gate before' : 'constraint trigger gate after'} insert on schema_migrations
     ${when === 'before' ? '' : 'deferrable initially deferred'} for each row execute function gate.wait();`;
 
-const bookkeeping = ['schema_migrations', 'catalog_changes', 'catalog_version'];
+const bookkeeping = ['schema_migrations', 'catalog_changes', 'catalog_publisher_changes', 'catalog_version'];
 
 /**
  * Whether a column contains user data, as opposed to positions in transaction ids, which start again in a restored

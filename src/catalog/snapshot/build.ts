@@ -1,13 +1,13 @@
 import type { BuildIndex, Offer, Publisher, Snapshot } from '../types.ts';
 import { toCampaign, toExperiment, toOffer, toPublisher, toSequenceRule } from './convert.ts';
-import type { CampaignRows } from './load.ts';
+import type { CampaignRows, Changes } from './load.ts';
 import { notLoaded } from './on-demand.ts';
-import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
+import type { CampaignRow, CatalogRows, CreativeRow, OfferRow, PublisherRow } from './rows.ts';
 
-/** Earlier snapshot to reuse, with the campaigns whose rows may have changed since then. */
-export type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
+/** Earlier snapshot to reuse, with the campaigns and publishers whose rows may have changed since then. */
+export type Base = { snapshot: Snapshot; changed: Changes };
 
-/** Number of campaigns to build before yielding to other requests. */
+/** Number of campaigns or publishers to build before yielding to other requests. */
 const sliceSize = 200;
 
 export type BuiltOffers = {
@@ -27,11 +27,13 @@ export function* buildOffers(rows: CampaignRows, base: Base | null): Generator<v
   const removed = new Set(rows.offers.filter((row) => row.deleted_at !== null).map(({ id }) => id));
   for (const [done, row] of rows.campaigns.entries()) {
     if (done % sliceSize === 0) yield;
-    const isUnchanged = base !== null && !base.changed.has(row.id);
+    const isUnchanged = base !== null && !base.changed.campaigns.has(row.id);
     const ownOffers = isUnchanged ? (base.snapshot.offersByCampaign.get(row.id) ?? []) : build(row);
     for (const offer of ownOffers) offers.set(offer.id, offer);
     byCampaign.set(row.id, ownOffers);
-    present.set(row.id, row.deleted_at === null ? ownOffers.filter(({ id }) => !removed.has(id)) : []);
+    const isRemoved = ({ id }: Offer): boolean => removed.has(id);
+    if (row.deleted_at !== null) present.set(row.id, []);
+    else present.set(row.id, ownOffers.some(isRemoved) ? ownOffers.filter((offer) => !isRemoved(offer)) : ownOffers);
   }
   return { offers, byCampaign, present };
 }
@@ -58,7 +60,7 @@ export function* groupByPublisher(
  * @returns a function that builds the offers of a campaign
  */
 function* campaignBuilder(rows: CampaignRows, base: Base | null): Generator<void, (row: CampaignRow) => Offer[]> {
-  const mayDiffer = (campaignId: number): boolean => base === null || base.changed.has(campaignId);
+  const mayDiffer = (campaignId: number): boolean => base === null || base.changed.campaigns.has(campaignId);
   const offerRows = rows.offers.filter((row) => mayDiffer(row.campaign_id));
   const offerIds = new Set(offerRows.map(({ id }) => id));
   const offersByCampaign = groupBy(offerRows, (row) => row.campaign_id);
@@ -90,7 +92,7 @@ type PublisherSources = {
   isLoaded: (publisherId: number) => boolean;
 };
 
-/** Builds the publishers, and the indexes of those whose offers or settings have changed since the base snapshot. */
+/** Builds the publishers. Publishers whose settings and offers have not changed since the base snapshot are reused. */
 export function* buildPublishers({
   rows,
   provisioned,
@@ -98,40 +100,48 @@ export function* buildPublishers({
   base,
   isLoaded,
 }: PublisherSources): Generator<void, Map<number, Publisher>> {
-  const themes = groupBy(rows.themes, (row) => row.publisher_id);
-  const placements = groupBy(rows.placements, (row) => row.publisher_id);
-  const audiences = groupBy(rows.audiences ?? [], (row) => row.publisher_id);
-  const exchangeRates = groupBy(rows.exchangeRates ?? [], (row) => row.publisher_id);
-  const sequenceRules = groupBy(rows.sequenceRules, (row) => row.publisher_id);
-  const experiments = groupBy(rows.experiments ?? [], (row) => row.publisher_id);
+  const mayDiffer = (publisherId: number): boolean => base === null || base.changed.publishers.has(publisherId);
+  const groups = <Row extends { publisher_id: number }>(list: readonly Row[] = []): Map<number, Row[]> =>
+    groupBy(
+      list.filter((row) => mayDiffer(row.publisher_id)),
+      (row) => row.publisher_id,
+    );
+  const themes = groups(rows.themes);
+  const placements = groups(rows.placements);
+  const audiences = groups(rows.audiences);
+  const exchangeRates = groups(rows.exchangeRates);
+  const sequenceRules = groups(rows.sequenceRules);
+  const experiments = groups(rows.experiments);
   const timeZones = new Map(rows.publishers.map((row) => [row.id, row.time_zone]));
   const timeZoneOf = (publisherId: number): string => timeZones.get(publisherId) ?? 'UTC';
   const earlier = base !== null && hasTimeZones(base.snapshot.publishers, timeZones) ? base.snapshot.publishers : null;
-  const publishers = new Map<number, Publisher>();
-  for (const row of rows.publishers) {
-    const before = base?.snapshot.publishers.get(row.id) ?? null;
-    const publisher = toPublisher(
+  const build = (row: PublisherRow, before: Publisher | null): Omit<Publisher, 'index'> => ({
+    ...toPublisher(
       row,
       themes.get(row.id) ?? [],
       placements.get(row.id) ?? [],
       audiences.get(row.id) ?? [],
       exchangeRates.get(row.id) ?? [],
       before,
-    );
+    ),
+    sequenceRules: (sequenceRules.get(row.id) ?? []).map(toSequenceRule),
+    experiments: experiments.get(row.id)?.map(toExperiment) ?? null,
+  });
+  const publishers = new Map<number, Publisher>();
+  for (const [done, row] of rows.publishers.entries()) {
+    if (done % sliceSize === 0) yield;
+    const before = base?.snapshot.publishers.get(row.id) ?? null;
+    const publisher = before === null || mayDiffer(row.id) ? build(row, before) : before;
+    if (!isLoaded(row.id)) {
+      publishers.set(row.id, { ...publisher, index: notLoaded });
+      continue;
+    }
     const offers = provisioned.get(row.id) ?? [];
     const isSame = before?.controls === publisher.controls && before?.language.key === publisher.language.key;
     const earlierIndex = isSame ? earlier?.get(row.id)?.index : undefined;
-    let index = notLoaded;
-    if (isLoaded(row.id)) {
-      const isReused = earlierIndex !== undefined && isSameList(earlierIndex.offers, offers);
-      index = isReused ? earlierIndex : yield* buildIndex({ publisher, offers, timeZoneOf });
-    }
-    publishers.set(row.id, {
-      ...publisher,
-      index,
-      sequenceRules: (sequenceRules.get(row.id) ?? []).map(toSequenceRule),
-      experiments: experiments.get(row.id)?.map(toExperiment) ?? null,
-    });
+    const isReused = earlierIndex !== undefined && isSameList(earlierIndex.offers, offers);
+    const index = isReused ? earlierIndex : yield* buildIndex({ publisher, offers, timeZoneOf });
+    publishers.set(row.id, publisher === before && index === before.index ? before : { ...publisher, index });
   }
   return publishers;
 }

@@ -6,13 +6,16 @@ import type { CampaignRow, CatalogRows, CreativeRow, OfferRow, ProvisionRow, Pub
 export type Stored = { rows: CatalogRows; source: string; ends: RuleEnds };
 
 /**
- * Number of block rules that have ended and are therefore not in the rows, and the time when the next rule ends, in
- * epoch milliseconds.
+ * Number of block rules that have ended and are therefore not in the rows, by publisher, and the time when the next
+ * rule ends, in epoch milliseconds.
  */
-type RuleEnds = { ended: number; nextMs: number };
+type RuleEnds = { ended: ReadonlyMap<number, number>; nextMs: number };
 
-/** Loaded rows, and the campaigns that may differ from the base rows. Null means that any campaign may differ. */
-export type Loaded = Stored & { changed: ReadonlySet<number> | null };
+/** Campaigns, and publishers with other settings, that may differ from earlier rows. */
+export type Changes = { campaigns: ReadonlySet<number>; publishers: ReadonlySet<number> };
+
+/** Loaded rows, and what may differ from the base rows. Null means that everything may differ. */
+export type Loaded = Stored & { changed: Changes | null };
 
 /**
  * Reads the configuration version, which increases with every change.
@@ -207,7 +210,7 @@ export async function findCheckedCampaigns(executor: Executor): Promise<number[]
 
 /**
  * Reads the configuration. It must run in a single repeatable-read transaction.
- * @param earlier rows to reuse for campaigns that have not changed since
+ * @param earlier rows to reuse for campaigns and publishers that have not changed since
  * @param publisherIds publishers whose campaigns are read, or null for all
  * @param nowMs time for which the block rules are read: rules that have ended are left out
  */
@@ -218,15 +221,39 @@ export async function loadRows(
   nowMs: number,
 ): Promise<Loaded> {
   const { version, source } = await loadVersion(executor);
-  const base = earlier?.source === source ? earlier.rows : null;
-  const changed = base === null ? null : await loadChanged(executor, base);
-  const changedIds = changed === null ? null : [...changed];
+  const base = earlier?.source === source ? earlier : null;
+  const changed = base === null ? null : await loadChanged(executor, base, nowMs);
+  const changedIds = changed === null ? null : [...changed.campaigns];
   const ids = publisherIds === null ? changedIds : await findCampaignsOf(executor, publisherIds, changedIds);
-  const all = async <Row>(text: string): Promise<Row[]> => (await executor.query(text)).rows as Row[];
-  const { publishers, ends } = inForceAt(await all<PublisherRow>('select * from publishers order by id'), nowMs);
-  const rows: CatalogRows = {
-    version,
-    publishers,
+  const settings = await loadSettings(executor, changed === null ? null : [...changed.publishers]);
+  const { publishers, ended } = inForceAt(settings.publishers, nowMs);
+  const fresh: CatalogRows = { version, ...settings, publishers, ...(await loadCampaigns(executor, ids)) };
+  if (base === null || changed === null) return { rows: fresh, source, ends: endsOf(publishers, ended), changed };
+  const rows = reuseUnchanged(fresh, base.rows, changed);
+  const unchanged = [...base.ends.ended].filter(([id]) => !changed.publishers.has(id));
+  return { rows, source, ends: endsOf(rows.publishers, new Map([...unchanged, ...ended])), changed };
+}
+
+type SettingRows = Omit<CatalogRows, 'version' | keyof CampaignRows>;
+
+const noSettings: SettingRows = {
+  publishers: [],
+  keys: [],
+  themes: [],
+  placements: [],
+  audiences: [],
+  sequenceRules: [],
+  experiments: [],
+  exchangeRates: [],
+};
+
+/** Reads the publishers and everything that belongs to them, except for campaigns. Null means all publishers. */
+async function loadSettings(executor: Executor, ids: readonly number[] | null): Promise<SettingRows> {
+  if (ids?.length === 0) return noSettings;
+  const all = async <Row>(text: string): Promise<Row[]> => (await executor.query(text, [ids])).rows as Row[];
+  const isOwn = (column = 'publisher_id'): string => `($1::integer[] is null or ${column} = any($1))`;
+  return {
+    publishers: await all(`select * from publishers where ${isOwn('id')} order by id`),
     keys: await all(
       `select id, name, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at,
         read_only, allowed_addresses, campaigns, placements,
@@ -234,21 +261,23 @@ export async function loadRows(
           select jsonb_build_object('id', m.id, 'perS', m.rate_limit_per_s) from api_keys m
           where m.id = any(k.limited_by_keys) and m.rate_limit_per_s is not null
         ) as maker_limits
-      from api_keys k where revoked_at is null`,
+      from api_keys k where revoked_at is null and ${isOwn()} order by publisher_id, id`,
     ),
-    themes: await all('select * from themes where deleted_at is null order by id'),
-    placements: await all('select * from placements'),
-    audiences: await all('select id, publisher_id, key from audiences order by id'),
-    sequenceRules: await all('select * from sequence_rules where active and deleted_at is null order by id'),
+    themes: await all(`select * from themes where deleted_at is null and ${isOwn()} order by publisher_id, id`),
+    placements: await all(`select * from placements where ${isOwn()} order by publisher_id, name`),
+    audiences: await all(`select id, publisher_id, key from audiences where ${isOwn()} order by publisher_id, id`),
+    sequenceRules: await all(
+      `select * from sequence_rules where active and deleted_at is null and ${isOwn()} order by publisher_id, id`,
+    ),
     experiments: await all(
       `select id, publisher_id, key, version, salt, placements, campaign_id, holdout, arms, allocation, ramp,
         (extract(epoch from coalesce(started_at, start_at)) * 1000)::float8 as start_ms,
         (extract(epoch from end_at) * 1000)::float8 as end_ms
-      from experiments where stopped_at is null order by id`,
+      from experiments where stopped_at is null and ${isOwn()} order by publisher_id, id`,
     ),
     exchangeRates: await all(
       `select r.publisher_id, r.currency, r.valid_from::text as valid_from, trim_scale(r.rate)::text as rate
-      from (select distinct publisher_id, currency from exchange_rates) c
+      from (select distinct publisher_id, currency from exchange_rates where ${isOwn()}) c
       cross join lateral (
         select max(valid_from) as day from exchange_rates
         where publisher_id = c.publisher_id and currency = c.currency and valid_from <= current_date - ${rateDays}
@@ -257,45 +286,62 @@ export async function loadRows(
         and r.valid_from >= coalesce(earliest.day, '-infinity')
       order by r.publisher_id, r.currency, r.valid_from`,
     ),
-    ...(await loadCampaigns(executor, ids)),
   };
-  const isWhole = base === null || changed === null;
-  return { rows: isWhole ? rows : reuseUnchanged(rows, base, changed), source, ends, changed };
 }
 
-/** Removes the block rules that have ended from the rows of publishers. */
-function inForceAt(rows: readonly PublisherRow[], nowMs: number): { publishers: PublisherRow[]; ends: RuleEnds } {
-  const ends: RuleEnds = { ended: 0, nextMs: Number.POSITIVE_INFINITY };
+/** Removes the block rules that have ended from the rows of publishers. Returns their number by publisher. */
+function inForceAt(
+  rows: readonly PublisherRow[],
+  nowMs: number,
+): { publishers: PublisherRow[]; ended: Map<number, number> } {
+  const ended = new Map<number, number>();
   const publishers = rows.map((row) => {
     const details = row.controls?.rule_details ?? [];
     if (row.controls == null || details.length === 0) return row;
-    const controls = rulesInForce(wholeControls(row.controls), nowMs);
-    ends.ended += details.filter((detail) => hasEnded(detail, nowMs)).length;
-    ends.nextMs = Math.min(ends.nextMs, nextEndMs(controls));
-    return { ...row, controls };
+    const count = details.filter((detail) => hasEnded(detail, nowMs)).length;
+    if (count > 0) ended.set(row.id, count);
+    return { ...row, controls: rulesInForce(wholeControls(row.controls), nowMs) };
   });
-  return { publishers, ends };
+  return { publishers, ended };
+}
+
+/** @param publishers rows without the rules that have ended */
+function endsOf(publishers: readonly PublisherRow[], ended: ReadonlyMap<number, number>): RuleEnds {
+  let nextMs = Number.POSITIVE_INFINITY;
+  for (const { controls } of publishers) nextMs = Math.min(nextMs, nextEndMs(controls ?? null));
+  return { ended, nextMs };
 }
 
 /**
- * Returns the campaigns that have changed since `base`, or whose removed rows no longer need to be loaded. Returns null
- * if they are unknown because the list of changes does not go back that far or was lost.
+ * Returns what has changed since `base`, including campaigns whose removed rows no longer need to be loaded, and
+ * publishers with block rules that have ended. Returns null if the changes are unknown because the list of changes does
+ * not go back that far or was lost.
  */
-async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<number> | null> {
-  const { rows } = await executor.query<{ listed: boolean; removed_before: Date; campaign_ids: number[] }>({
+async function loadChanged(executor: Executor, base: Stored, nowMs: number): Promise<Changes | null> {
+  const { rows } = await executor.query<{
+    listed: boolean;
+    removed_before: Date;
+    campaign_ids: number[];
+    publisher_ids: number[];
+  }>({
     name: 'load_catalog_changes',
     text: `select listed_after <= $1 and version >= $1 as listed, now() - interval '31 days' as removed_before,
-      array(select distinct campaign_id from catalog_changes where version > $1) as campaign_ids
+      array(select distinct campaign_id from catalog_changes where version > $1) as campaign_ids,
+      array(select distinct publisher_id from catalog_publisher_changes where version > $1) as publisher_ids
     from catalog_version`,
-    values: [base.version],
+    values: [base.rows.version],
   });
   const changes = rows[0];
   if (changes === undefined || !changes.listed) return null;
-  const changed = new Set(changes.campaign_ids);
+  const campaigns = new Set(changes.campaign_ids);
+  const publishers = new Set(changes.publisher_ids);
   const isExpired = (removedAt: Date | null): boolean => removedAt !== null && removedAt <= changes.removed_before;
-  for (const { id, deleted_at } of base.campaigns) if (isExpired(deleted_at)) changed.add(id);
-  for (const { campaign_id, deleted_at } of base.offers) if (isExpired(deleted_at)) changed.add(campaign_id);
-  return changed;
+  for (const { id, deleted_at } of base.rows.campaigns) if (isExpired(deleted_at)) campaigns.add(id);
+  for (const { campaign_id, deleted_at } of base.rows.offers) if (isExpired(deleted_at)) campaigns.add(campaign_id);
+  if (nowMs >= base.ends.nextMs)
+    for (const { id, controls } of base.rows.publishers)
+      if (controls?.rule_details?.some((detail) => hasEnded(detail, nowMs)) === true) publishers.add(id);
+  return { campaigns, publishers };
 }
 
 /** Maximum number of campaigns whose rows are read with one statement per table, rather than in slices. */
@@ -314,19 +360,39 @@ async function readAll<Row extends object>(
   return loadedRows;
 }
 
-/** Adds the rows of unchanged campaigns from `base` to the newly loaded rows. */
-function reuseUnchanged(fresh: CatalogRows, base: CatalogRows, changed: ReadonlySet<number>): CatalogRows {
-  const changedOffers = new Set(base.offers.filter((row) => changed.has(row.campaign_id)).map(({ id }) => id));
+/** Adds the rows of unchanged campaigns and publishers from `base` to the newly loaded rows. */
+function reuseUnchanged(fresh: CatalogRows, base: CatalogRows, { campaigns, publishers }: Changes): CatalogRows {
+  const settings = <Row extends { publisher_id: number }>(before: Row[] = [], loaded: Row[] = []): Row[] =>
+    publishers.size === 0
+      ? before
+      : mergeBy(
+          (row) => row.publisher_id,
+          before.filter((row) => !publishers.has(row.publisher_id)),
+          loaded,
+        );
+  const changedOffers = new Set(base.offers.filter((row) => campaigns.has(row.campaign_id)).map(({ id }) => id));
   return {
-    ...fresh,
+    version: fresh.version,
+    publishers: mergeBy(
+      ({ id }) => id,
+      base.publishers.filter(({ id }) => !publishers.has(id)),
+      fresh.publishers,
+    ),
+    keys: settings(base.keys, fresh.keys),
+    themes: settings(base.themes, fresh.themes),
+    placements: settings(base.placements, fresh.placements),
+    audiences: settings(base.audiences, fresh.audiences),
+    sequenceRules: settings(base.sequenceRules, fresh.sequenceRules),
+    experiments: settings(base.experiments, fresh.experiments),
+    exchangeRates: settings(base.exchangeRates, fresh.exchangeRates),
     campaigns: mergeBy(
       ({ id }) => id,
-      base.campaigns.filter(({ id }) => !changed.has(id)),
+      base.campaigns.filter(({ id }) => !campaigns.has(id)),
       fresh.campaigns,
     ),
     provisions: mergeBy(
       (row) => row.campaign_id,
-      base.provisions.filter((row) => !changed.has(row.campaign_id)),
+      base.provisions.filter((row) => !campaigns.has(row.campaign_id)),
       fresh.provisions,
     ),
     offers: mergeBy(

@@ -55,20 +55,25 @@ export const readAddition = (
     return { rows, campaignIds };
   });
 
+/** Lists to which rows were appended, so that they are not in order. */
+const unsorted = new WeakSet<CatalogRows>();
+
 /** Appends rows to the lists from which a snapshot was built. `sortRows` restores their order. */
 export function appendRows(rows: CatalogRows, added: CampaignRows): void {
+  unsorted.add(rows);
   for (const row of added.campaigns) rows.campaigns.push(row);
   for (const row of added.provisions) rows.provisions.push(row);
   for (const row of added.offers) rows.offers.push(row);
   for (const row of added.creatives) rows.creatives.push(row);
 }
 
-/** Restores the order of appended rows, which an incremental refresh requires. */
-export function sortRows({ campaigns, provisions, offers, creatives }: CampaignRows): void {
-  campaigns.sort((a, b) => a.id - b.id);
-  provisions.sort((a, b) => a.campaign_id - b.campaign_id);
-  offers.sort((a, b) => a.id - b.id);
-  creatives.sort((a, b) => a.offer_id - b.offer_id);
+/** Restores the order of appended rows, if there are any. */
+export function sortRows(rows: CatalogRows): void {
+  if (!unsorted.delete(rows)) return;
+  rows.campaigns.sort((a, b) => a.id - b.id);
+  rows.provisions.sort((a, b) => a.campaign_id - b.campaign_id);
+  rows.offers.sort((a, b) => a.id - b.id);
+  rows.creatives.sort((a, b) => a.offer_id - b.offer_id);
 }
 
 /** Returns the rows of the given campaigns. */

@@ -253,15 +253,15 @@ export function createStateWriter({
     });
   }
 
-  /** State recorded last. `publisher` is null if the state is that of all publishers. */
-  let last: { snapshot: Snapshot; publisher: Publisher | null; id: string; checkMs: number } | null = null;
+  /** State of each publisher, with the time when to check again whether it is stored. */
+  const noted = new WeakMap<Publisher, { id: string; checkMs: number }>();
   return {
     note: (snapshot, publisher) => {
       const nowMs = now();
-      const isSame = last?.snapshot === snapshot && (last.publisher === null || last.publisher === publisher);
-      if (last !== null && isSame && nowMs < last.checkMs) return last.id;
-      const { id, isShared, offers, rows } = stateOf(snapshot, publisher);
-      last = { snapshot, publisher: isShared ? null : publisher, id, checkMs: nowMs + retryMs };
+      const last = noted.get(publisher);
+      if (last !== undefined && nowMs < last.checkMs) return last.id;
+      const { id, offers, rows } = stateOf(snapshot, publisher);
+      noted.set(publisher, { id, checkMs: nowMs + retryMs });
       write(id, offers, () => packCatalogue(rows()), nowMs);
       return id;
     },

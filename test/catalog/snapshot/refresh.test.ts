@@ -75,6 +75,31 @@ const changes: ((n: number, m: number) => string)[] = [
   (n) =>
     `insert into placements (publisher_id, name)
     values (${pick('publishers', n)}, 'place-${n}') on conflict do nothing`,
+  (n) => `update sequence_rules set active = not active where id = ${pick('sequence_rules', n)}`,
+  (n, m) => `update placements set offers_per_response = ${1 + (m % 5)} where name = ${pick('placements', n, 'name')}`,
+  (n, m) =>
+    `insert into api_keys (publisher_id, name, key_hash, permissions, rate_limit_per_s)
+    values (${pick('publishers', n)}, 'Key', sha256(random()::text::bytea), '{ads/offers}', ${1 + m})`,
+  (n) =>
+    `insert into api_keys (publisher_id, name, key_hash, permissions, limited_by_keys)
+    select publisher_id, 'Made', sha256(random()::text::bytea), permissions, array[id] from api_keys
+    where id = ${pick('api_keys', n)}`,
+  (n, m) => `update api_keys set rate_limit_per_s = ${1 + m} where id = ${pick('api_keys', n)}`,
+  (n) => `update api_keys set revoked_at = now() where id = ${pick('api_keys', n)}`,
+  (n, m) =>
+    `insert into audiences (publisher_id, key, name) values (${pick('publishers', n)}, 'audience-${m}', 'Audience')
+    on conflict do nothing`,
+  (n) => `delete from audiences where id = ${pick('audiences', n)}`,
+  (n, m) =>
+    `insert into experiments (publisher_id, key, name, holdout, arms, salt)
+    values (${pick('publishers', n)}, 'experiment-${m}', 'Experiment', 0.5,
+      array['{"key":"arm","share":0.5,"changes":{}}'::jsonb], 'salt')
+    on conflict do nothing`,
+  (n) => `update experiments set stopped_at = now() where id = ${pick('experiments', n)}`,
+  (n, m) =>
+    `insert into exchange_rates (publisher_id, currency, valid_from, rate)
+    values (${pick('publishers', n)}, 'EUR', current_date - ${m}, ${1 + m}) on conflict do nothing`,
+  (n) => `update publishers set rates_base = 'USD' where id = ${pick('publishers', n)}`,
   () => `update offers set weight = weight + 1`,
   () => `update offers set title = title where false`,
 ];
@@ -110,6 +135,20 @@ describe('an incremental refresh', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  test('reuses publishers that a change does not concern, which keep their configuration state', async () => {
+    await pool.query("insert into themes (publisher_id, name, unit, key) values (1, 'Own', 'mou', 'own-theme')");
+    base = await loadSnapshot(pool, buildIndex, { base, nowMs: Date.now() });
+    const stateIds = (snapshot: Snapshot): string[] =>
+      [...snapshot.publishers.values()].map((publisher) => stateOf(snapshot, publisher).id);
+    const [changed, apart] = base.publishers.values() as MapIterator<Publisher>;
+    const before = stateIds(base);
+    await pool.query("update themes set name = 'Renamed' where publisher_id = $1", [changed?.id]);
+    const renamed = await loadSnapshot(pool, buildIndex, { base, nowMs: Date.now() });
+    expect(renamed.publishers.get(changed?.id as number)).not.toBe(changed);
+    expect(renamed.publishers.get(apart?.id as number)).toBe(apart);
+    expect(stateIds(renamed)).toEqual([expect.not.stringMatching(`^${before[0]}$`), ...before.slice(1)]);
   });
 
   test('reuses the objects of unchanged campaigns, and the index of an unchanged publisher', async () => {
