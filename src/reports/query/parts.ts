@@ -35,7 +35,8 @@ export async function partsOf(executor: Executor, query: ExploreQuery): Promise<
   const byDay = (days: DayRange): ActivityQuery => ({ ...activityOf(query, days, groupBy), aggregatedBy: 'day' });
   const rangeOf = (days: DayRange) => readRange(executor, { ...days, timeZone: query.timeZone });
   const current = await rangeOf(query.days);
-  const parts: Part[] = [{ activity: byDay(query.days), start: current.start, end: current.end }];
+  const { isRunning = false } = query;
+  const parts: Part[] = [{ activity: byDay(query.days), start: current.start, end: current.end, isRunning }];
   const { before, beforeUntilMs } = query;
   if (before === null) return parts;
   const whole = await rangeOf(before);
@@ -61,8 +62,8 @@ export const rangeOfParts = (parts: readonly Part[]): { start: Date; end: Date }
  * @param values statement parameters, to which those of the parts are appended
  */
 export function sourcesSql(parts: readonly Part[], values: unknown[], measure: Measure): string {
-  const spans = parts.flatMap(({ activity, start, end }) =>
-    spansOf({ source: sourceOf(activity), start, end }).map(({ source, start, end }) => ({
+  const spans = parts.flatMap(({ activity, ...part }) =>
+    spansOf({ source: sourceOf(activity), ...part }).map(({ source, start, end }) => ({
       source,
       query: { ...activity, aggregatedBy: 'hour' } as const,
       range: [`$${values.push(start)}`, `$${values.push(end)}`] as const,

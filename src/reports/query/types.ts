@@ -63,6 +63,8 @@ export type ExploreQuery = Pick<
   /** Metrics to add up. All others are 0. Adding up one metric costs as much as reading the rows. */
   metrics: readonly MetricName[];
   days: DayRange;
+  /** Whether the range ends with the present day, so that there is no later activity. */
+  isRunning?: boolean;
   before: DayRange | null;
   /** Currency to convert the total to. If it is null or absent, no converted total is computed. */
   convertTo?: string | null;

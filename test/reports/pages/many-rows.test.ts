@@ -4,8 +4,8 @@ import { signInAs, type TestUser } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addSums } from '../support.ts';
 
-/** Sunday, 22 November 2026, 14:30 UTC. */
-const nowMs = Date.UTC(2026, 10, 22, 14, 30);
+/** Friday, 20 November 2026, 14:30 UTC. */
+const nowMs = Date.UTC(2026, 10, 20, 14, 30);
 const [offers, activeOffers] = [240, 235];
 let t: TestApp;
 let operator: TestUser;
@@ -47,8 +47,8 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-const page = async (query: string): Promise<string> =>
-  (await operator.get(`/dashboard/p/${publisherId}/reports?from=2026-11-16&to=2026-11-22&${query}`)).body;
+const page = async (query: string, firstDay = 16): Promise<string> =>
+  (await operator.get(`/dashboard/p/${publisherId}/reports?from=2026-11-${firstDay}&to=2026-11-20&${query}`)).body;
 const textOf = (part = ''): string => part.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
 const rowsOf = (body: string): string[] =>
   [...(body.split('<table>').at(-1)?.split('<tfoot>')[0] ?? '').matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row]) =>
@@ -99,6 +99,19 @@ test('campaigns that are no longer in the catalogue are one row of a report by a
   const [first, complete] = [await page(query), await page(`${query}&rows=all`)];
   expect(textOf(complete)).toContain('Removed advertisers');
   expect(rowsOf(first)).toEqual(rowsOf(complete).slice(0, 51));
+});
+
+test('the rows of a range that ends today, in the middle of a week, add up to its total', async () => {
+  const body = await page('by=offer&metrics=impressions&metric=impressions&compare=none&rows=all', 10);
+  const figures = rowsOf(body)
+    .slice(1)
+    .map((row) => Number(row.trim().split(' ').at(-1)));
+  const total = Number(
+    textOf(body.split('<tfoot>')[1]?.split('</tfoot>')[0]).trim().split(' ').at(-1)?.replace(',', ''),
+  );
+  expect(figures).toHaveLength(activeOffers);
+  expect(figures.reduce((sum, figure) => sum + figure, 0)).toBe(total);
+  expect(total).toBeGreaterThan(3000);
 });
 
 test('the rows of offers in several currencies are those of the complete report', async () => {

@@ -144,6 +144,7 @@ export function exploreQueryOf({ state, publisher, names }: ReportQuestion, peri
     also: state.also,
     metrics: [...new Set(state.metrics.flatMap((name) => sumsOfMetric[name] ?? [name as MetricName]))],
     days: periods.days,
+    isRunning: periods.isRunning,
     convertTo: state.metrics.some((name) => metricOf(name).kind === 'money') ? publisher.reportingCurrency : null,
     before: periods.before,
     beforeUntilMs: periods.beforeUntilMs,
