@@ -376,7 +376,7 @@ describe('token keys', () => {
     expect(namesOf(problemsOf({ TOKEN_KEYS: text }))).toEqual(['TOKEN_KEYS']);
   });
 
-  test('may have the ids 0 and 255', () => {
+  test('may have the IDs 0 and 255', () => {
     expect(load({ TOKEN_KEYS: `0:${key('a')},255:${key('b')}` }).tokenKeys.map(({ id }) => id)).toEqual([0, 255]);
   });
 });

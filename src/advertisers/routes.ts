@@ -37,7 +37,7 @@ const query = Type.Object({
 const row = Type.Object(
   {
     id: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Id of the campaign or publisher, or `null` for a day.',
+      description: 'ID of the campaign or publisher, or `null` for a day.',
     }),
     name: Type.String({ description: 'Name of the campaign or publisher, or the day.' }),
     currency: Type.String(),

@@ -179,9 +179,9 @@ const names = (description: string) => Type.Optional(Type.Array(text(100), { max
 
 const sequenceMatch = Type.Object(
   {
-    offers: ids('Ids of offers.'),
-    campaigns: ids('Ids.'),
-    advertisers: ids('Ids.'),
+    offers: ids('IDs of offers.'),
+    campaigns: ids('IDs.'),
+    advertisers: ids('IDs.'),
     categories: names('Names of categories.'),
     tags: names('Names.'),
   },

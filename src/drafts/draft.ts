@@ -65,7 +65,7 @@ export const drafts: Resource = {
       { description: 'Type of the resource.' },
     ),
     row_id: orNull(idSchema, {
-      description: 'Id of the changed or created row. `null` for a new row that is not live yet.',
+      description: 'ID of the changed or created row. `null` for a new row that is not live yet.',
     }),
     subject: Type.String({ description: 'Title of the offer or name of the campaign.' }),
     changes: fields('Proposed values by field.'),

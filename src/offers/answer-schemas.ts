@@ -17,7 +17,7 @@ const creativeSchema = Type.Object(
       description: 'Width divided by height: 1 is square, less than 1 is portrait, more than 1 is landscape.',
     }),
     creative_type: Type.Union([Type.Literal('icon_image'), Type.Literal('offer_image'), Type.Literal('hero_image')]),
-    user_id: Type.Integer({ description: 'Id of the user who uploaded the image.' }),
+    user_id: Type.Integer({ description: 'ID of the user who uploaded the image.' }),
   },
   { $id: 'Creative' },
 );

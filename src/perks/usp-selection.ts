@@ -21,7 +21,7 @@ const creative = Type.Object(
     is_primary: Type.Boolean(),
     aspect_ratio: Type.Number({ description: 'Width divided by height.' }),
     creative_type: text('`icon_image`, `offer_image` or `hero_image`.'),
-    user_id: Type.Integer({ description: 'Id of the user who uploaded the image.' }),
+    user_id: Type.Integer({ description: 'ID of the user who uploaded the image.' }),
   },
   { title: 'WebhookCreative' },
 );

@@ -23,7 +23,7 @@ const minutesMs = timeLimit(120_000);
 let t: ManagementApp;
 let ann: Caller;
 let bob: Caller;
-/** Id of one advertiser of each publisher. */
+/** ID of one advertiser of each publisher. */
 let advertisers: Record<'ann' | 'bob', number>;
 beforeAll(async () => {
   t = await createManagementApp();

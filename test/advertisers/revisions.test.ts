@@ -274,7 +274,7 @@ describe('the comparison', () => {
     expect(rows).toHaveLength(2 + Object.keys({ ...texts, ...fields }).length);
   });
 
-  test('shows names and amounts instead of ids and numbers, to the publisher', async () => {
+  test('shows names and amounts instead of IDs and numbers, to the publisher', async () => {
     const { rules } = (await call('GET', `campaigns/${own.campaign}`)).body.data;
     const [{ name: placement }] = (await call('GET', 'placements?limit=1')).body.data;
     await call('PATCH', `placements/${placement}`, { display_name: 'Order page' });

@@ -21,7 +21,7 @@ afterAll(async () => {
   await t?.close();
 });
 
-test('creates audiences, fills them from a file and by ids, and lists them', async () => {
+test('creates audiences, fills them from a file and by IDs, and lists them', async () => {
   const file = join(folder, 'users.csv');
   await writeFile(file, 'id\nu1\nu2\nme@mail.example\n');
   expect((await runCommand(['audiences', 'create', 'list', '--name', 'The list'], env)).code).toBe(0);

@@ -39,7 +39,7 @@ const reasonOf = async (options: Partial<VerifyWebhookOptions>): Promise<string>
 };
 
 describe('a webhook from the service is accepted', () => {
-  test('with its payload, id and time', async () => {
+  test('with its payload, ID and time', async () => {
     expect(await verify({})).toEqual({
       type: 'usp.selection',
       payload: selection,
@@ -105,7 +105,7 @@ describe('the event type is read from the signed payload and not from a header',
 });
 
 describe('a forged, altered or replayed webhook is rejected', () => {
-  test('with a body, id or time that was not signed', async () => {
+  test('with a body, ID or time that was not signed', async () => {
     const { headers, body } = sent(bodyOf(selection));
     expect(await reasonOf({ body: body.replace('u-1', 'u-2') })).toBe('wrong_signature');
     expect(await reasonOf({ headers: { ...headers, 'webhook-id': 'msg_2' } })).toBe('wrong_signature');

@@ -20,7 +20,7 @@ import {
 } from './support.ts';
 
 describe('the order of offers', () => {
-  test('is by forced priority, priority, campaign weight, campaign, offer weight and id', () => {
+  test('is by forced priority, priority, campaign weight, campaign, offer weight and ID', () => {
     const offers = offersOf(
       campaignOf(1),
       campaignOf(2, { priority: 50 }),

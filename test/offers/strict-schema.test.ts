@@ -213,7 +213,7 @@ const variants: { query?: string; body: Record<string, unknown> }[] = [
   { query: '&campaignId=999999', body: user },
 ];
 
-/** Returns the responses to every variant, with an API key and with the SDK id. */
+/** Returns the responses to every variant, with an API key and with the SDK ID. */
 async function answersOf(path: string): Promise<{ data: { count: number } }[]> {
   const responses = [];
   for (const key of [t.publisher.key, t.publisher.sdkId])

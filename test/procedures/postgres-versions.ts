@@ -115,7 +115,7 @@ async function journey(databaseUrl: string, pool: pg.Pool): Promise<string> {
   }
 }
 
-/** User id to erase. Every user of `startUsers` has this id, and so do the users who convert. */
+/** User ID to erase. Every user of `startUsers` has this ID, and so do the users who convert. */
 const erased = 'user-0';
 
 async function convert(service: Service): Promise<void> {

@@ -31,7 +31,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Returns the process ids of the running processes with this role, from their heartbeats. */
+/** Returns the process IDs of the running processes with this role, from their heartbeats. */
 async function pidsOf(role: 'api' | 'worker'): Promise<number[]> {
   const { rows } = await pool.query<{ pid: number }>('select pid from processes where roles = $1', [[role]]);
   return rows.map(({ pid }) => pid).filter(isAlive);

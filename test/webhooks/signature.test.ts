@@ -111,7 +111,7 @@ describe('a webhook signature', () => {
     expect(() => verify(foreign, 'd1', '{}', signature)).toThrow('No matching signature');
   });
 
-  test('does not verify for another id, time or body', () => {
+  test('does not verify for another ID, time or body', () => {
     const secret = newSecret();
     const signed = { id: 'd1', timestampS, body: Buffer.from('{"a":1}'), secrets: [secretBytes(secret)] };
     expect(() => verify(secret, 'd2', '{"a":1}', sign(signed))).toThrow();

@@ -35,7 +35,7 @@ export const list: Run = async (call) => {
 };
 
 function onlyId({ args: [id = '', ...rest] }: Call, noun: string): string {
-  if (!/^\d+$/.test(id) || rest.length > 0) throw usageError(`Expected one ${noun} id.`);
+  if (!/^\d+$/.test(id) || rest.length > 0) throw usageError(`Expected one ${noun} ID.`);
   return id;
 }
 

@@ -29,7 +29,7 @@ const codesPath = (offer: string): string => `/manage/v1/offers/${offer}/coupon-
  */
 function offerOf({ args }: Call, most: number): string {
   const [offer = '', ...rest] = args;
-  if (!/^[1-9]\d{0,8}$/.test(offer) || rest.length > most) throw usageError('Expected one offer id.');
+  if (!/^[1-9]\d{0,8}$/.test(offer) || rest.length > most) throw usageError('Expected one offer ID.');
   return offer;
 }
 

@@ -24,7 +24,7 @@ const changesSchema = Type.Partial(
     offers_per_response: { ...offersPerResponse, description: 'Maximum number of offers per response.' },
     theme_id: {
       ...idSchema,
-      description: 'Id of the theme. It overrides the theme of the fetch and of the placement.',
+      description: 'ID of the theme. It overrides the theme of the fetch and of the placement.',
     },
     settings: Type.Object(changeable, {
       title: 'ExperimentSettings',

@@ -130,7 +130,7 @@ function refuseContradiction(selected: readonly number[], unselected: readonly n
 /**
  * Returns the given campaign IDs as numbers. Any ID that the session did not show is treated as an unknown campaign,
  * whether or not the campaign exists (docs/reference/access-and-errors.md#unknown-campaigns).
- * @param IDs campaign IDs from the path or body
+ * @param ids campaign IDs from the path or body
  * @throws AppError campaign_not_in_session (404)
  */
 const shownIn = ({ campaignIds }: UspSession, ids: readonly (number | string)[]): number[] =>

@@ -17,7 +17,7 @@ export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Typ
 export const endpointPath = `${endpointsPath}/:endpoint`;
 
 export const endpointParams = Type.Object({
-  endpoint: Type.String({ description: 'Id of an endpoint, or the event type of a default endpoint.' }),
+  endpoint: Type.String({ description: 'ID of an endpoint, or the event type of a default endpoint.' }),
 });
 
 /**

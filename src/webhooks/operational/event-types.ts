@@ -107,7 +107,7 @@ export const operationalEventTypes: readonly EventType[] = [
     description: 'Sent when the last attempt of a delivery has failed.',
     fields: {
       ...endpointFields,
-      delivery_id: Type.String({ format: 'uuid', description: 'Id of the latest failed delivery.' }),
+      delivery_id: Type.String({ format: 'uuid', description: 'ID of the latest failed delivery.' }),
       webhook_id: Type.String(),
       delivery_event: Type.String({ description: 'Event type of the delivery.' }),
     },
@@ -219,7 +219,7 @@ export const operationalEventTypes: readonly EventType[] = [
     fields: {
       campaign_id: Type.Integer(),
       ...draftFields,
-      row_id: Type.Union([Type.Integer(), Type.Null()], { description: 'Id of the changed or created row.' }),
+      row_id: Type.Union([Type.Integer(), Type.Null()], { description: 'ID of the changed or created row.' }),
       state: Type.Union(['scheduled', 'live', 'refused', 'withdrawn', 'undone'].map((state) => Type.Literal(state))),
       reason: Type.String({ description: 'Reason for the refusal.' }),
     },

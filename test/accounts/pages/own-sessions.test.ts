@@ -29,7 +29,7 @@ async function signIn(email: string, userAgent: string, address: string): Promis
 
 const open = (cookie: string) => t.app.inject({ url: '/dashboard/account', headers: { cookie } });
 
-/** Returns the id of the listed session whose row starts with this device. */
+/** Returns the ID of the listed session whose row starts with this device. */
 const endOf = (body: string, device: string): string =>
   new RegExp(`<strong>${device}</strong>[\\s\\S]*?action="([^"]+/end)"`).exec(body)?.[1] ?? '';
 

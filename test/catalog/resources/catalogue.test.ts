@@ -52,7 +52,7 @@ const exported = async (who: Caller): Promise<File> =>
   (await who.call('GET', '/catalogue/export')).body as unknown as File;
 
 /**
- * Returns the file without values that an import may change. Ids are replaced with the position of the referenced row.
+ * Returns the file without values that an import may change. IDs are replaced with the position of the referenced row.
  */
 function withoutIds(file: File): unknown {
   const position = new Map<string, number>();
@@ -118,7 +118,7 @@ describe('a catalogue file', () => {
     await t.pool.query('delete from sequence_rules where match = $1', [{ tags: ['later'] }]);
   });
 
-  test('is the same except for ids when exported, imported into an empty publisher and exported again', async () => {
+  test('is the same except for IDs when exported, imported into an empty publisher and exported again', async () => {
     const file = await exported(demo);
     expect(file.offers.length).toBeGreaterThan(5);
     expect(file.creatives.some(({ image }) => typeof image === 'string')).toBe(true);

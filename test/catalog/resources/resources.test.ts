@@ -335,7 +335,7 @@ describe('a placement', () => {
 });
 
 describe('publishers', () => {
-  test('201 and 403: only an operator creates one, which gets its own SDK id', async () => {
+  test('201 and 403: only an operator creates one, which gets its own SDK ID', async () => {
     const { status, body } = await t.operator.call('POST', '/publishers', {
       name: 'Shop',
       usp_enabled: true,

@@ -32,7 +32,7 @@ async function catalogue(query: Record<string, string> = {}, key = t.publisher.k
   return answer.json().data;
 }
 
-test('lists all active offers by id with the fields that do not depend on a session', async () => {
+test('lists all active offers by ID with the fields that do not depend on a session', async () => {
   const { rows } = await t.pool.query(
     `select o.id from offers o join campaigns c on c.id = o.campaign_id
       where o.active and c.active and o.publisher_id = $1 order by 1`,

@@ -181,7 +181,7 @@ describe('a theme', () => {
   const isMulti = async (fields: object): Promise<unknown> =>
     (await fetchOffers({ placement: 'order-status', ...fields })).settings.multi_offer_unit;
 
-  test('is identified by its id or its key, in any spelling', async () => {
+  test('is identified by its ID or its key, in any spelling', async () => {
     const { rows } = await t.pool.query<{ id: number }>("select id from themes where key = 'perks-grid'");
     const id = rows[0]?.id as number;
     for (const name of [id, String(id), 'perks-grid', 'Perks Grid', ' PERKS_grid '])

@@ -152,7 +152,7 @@ describe('filters', () => {
     expect(read({ country: 'nowhere' }, { country: 'fra' }).country).toBe('FR');
   });
 
-  test('user ids may be numbers', () => {
+  test('user IDs may be numbers', () => {
     expect(read({ pub_user_id: 42, ad_fp: 7 })).toMatchObject({ pubUserId: '42', adFp: '7' });
     expect(read({ fingerprint: 1.5 }).adFp).toBe('1.5');
     expect(read({ pub_user_id: 491511234567 }).pubUserId).toBe('491511234567');

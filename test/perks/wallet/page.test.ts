@@ -98,7 +98,7 @@ describe('the page of a signed link', () => {
     expect(body).not.toMatch(/tabindex/);
   });
 
-  test('contains neither the user nor any ids except those of the offers', async () => {
+  test('contains neither the user nor any IDs except those of the offers', async () => {
     const { page } = await saveOneFor(testApp, 'secret-user-name');
     expect(page).not.toContain('secret');
     expect(Buffer.from(page.split('=')[1] ?? '', 'base64url').toString('latin1')).not.toContain('secret');

@@ -182,7 +182,7 @@ describe('the header', () => {
     expect((await read('id,customer_id\n1,2', { column: 'customer_id' })).layout.columns[1]?.role).toBe('id');
   });
 
-  test('hashes are not mistaken for ids', async () => {
+  test('hashes are not mistaken for IDs', async () => {
     const text = `${'a1'.repeat(32)}\n${'b2'.repeat(32)}`;
     expect(await refusal(text)).toContain('?column=hash');
     expect((await read(text, { column: 'sha256_email' })).layout.columns[0]?.role).toBe('hash');

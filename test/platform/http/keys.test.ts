@@ -79,7 +79,7 @@ describe('a key', () => {
     ['followed by a space', { query: 'api_key=demo-key%20' }, 'unknown_key'],
     ['truncated', { query: 'api_key=demo-ke' }, 'unknown_key'],
     ['the name of a built-in object property', { query: 'api_key=__proto__' }, 'unknown_key'],
-    ['an SDK id in upper case', { query: 'api_key=0123456789ABCDEF' }, 'unknown_key'],
+    ['an SDK ID in upper case', { query: 'api_key=0123456789ABCDEF' }, 'unknown_key'],
   ])('is rejected with 401 if it is %s', async (_how, where, code) => {
     expect(await call(where)).toEqual({ status: 401, code, session: undefined });
   });
@@ -149,7 +149,7 @@ describe('a permission', () => {
     expect((await call({ query: 'api_key=configurations-only' })).status).toBe(403);
   });
 
-  test('of the public SDK id allows only fetching offers', async () => {
+  test('of the public SDK ID allows only fetching offers', async () => {
     expect((await call({ query: `api_key=${t.publisher.sdkId}` })).status).toBe(200);
     expect(await manage(t.publisher.sdkId)).toMatchObject({ status: 403, code: 'permission_denied' });
   });

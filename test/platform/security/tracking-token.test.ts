@@ -107,7 +107,7 @@ describe('a tracking token', () => {
     );
   });
 
-  test('is rejected if the secret of its key id was changed', () => {
+  test('is rejected if the secret of its key ID was changed', () => {
     const token = codecOf(oldKey).mint({
       publisherId: 1,
       sessionId: null,

@@ -45,7 +45,7 @@ test.each([{ pub_user_id: 'user-1' }, { ad_fp: 'device-1' }, { ad_fp: 'device-2'
   },
 );
 
-test('no thanks of a user with a device and an id is stored for the device', async () => {
+test('no thanks of a user with a device and an ID is stored for the device', async () => {
   const offer = await showOffer(first, { ad_fp: 'device-3', pub_user_id: 'user-3' });
   await call(first, offer.beacons.no_thanks_click);
   expect(await shownCampaigns(first, { ad_fp: 'device-3' })).not.toContain(offer.campaign_id);

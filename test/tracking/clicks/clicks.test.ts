@@ -60,7 +60,7 @@ async function seeAndClick(offer: ShownOffer, headers: Record<string, string> = 
 }
 
 describe('a click', () => {
-  test('is redirected with 302 to the landing page with filled macros and a click id', async () => {
+  test('is redirected with 302 to the landing page with filled macros and a click ID', async () => {
     const offer = await showOffer(first, { pub_user_id: 'user', placement: 'checkout/1&x=y' });
     await setLanding(
       offer,
@@ -91,7 +91,7 @@ describe('a click', () => {
     expect(await clicksStored()).toEqual([null]);
   });
 
-  test("passes the click id in the campaign's parameter", async () => {
+  test("passes the click ID in the campaign's parameter", async () => {
     const offer = await showOffer(first);
     await setLanding(offer, 'https://shop.example/?a=b', 'aff_sub');
     const url = new URL((await seeAndClick(offer)).headers.location as string);

@@ -105,7 +105,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toHaveLength(1);
   });
 
-  test('with two different click ids uses the documented one, and HEAD counts nothing at either path', async () => {
+  test('with two different click IDs uses the documented one, and HEAD counts nothing at either path', async () => {
     const [first, other] = [await clickOffer(t), await clickOffer(t)];
     await track(t, { click_id: first.clickId, adpx_click_id: other.clickId, payout: '1' }, '/track/');
     expect([await bookings(t, first.sessionId), await bookings(t, other.sessionId)]).toMatchObject([[{}], []]);
@@ -216,7 +216,7 @@ describe('a conversion', () => {
       expect(await bookings(t, click.sessionId)).toMatchObject([{ txn_id: 'day 1' }, { txn_id: 'day 2' }]);
   });
 
-  test('of an unknown, altered or missing click id is rejected', async () => {
+  test('of an unknown, altered or missing click ID is rejected', async () => {
     const { clickId } = await clickOffer(t);
     const offer = await showOffer(t);
     const neverClicked = createClickIdCodec(t.deps.config.tokenKeys).mint({
@@ -407,7 +407,7 @@ describe('the tracking image', () => {
   });
 });
 
-test('guessing click ids is rate-limited, and errors have the usual format', async () => {
+test('guessing click IDs is rate-limited, and errors have the usual format', async () => {
   const statuses = await Promise.all(
     Array.from({ length: 140 }, async () => (await track(t, { click_id: 'guess' })).statusCode),
   );

@@ -69,7 +69,7 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
     summary: 'Import a catalogue',
     description:
       'Imports a file into a publisher that has no themes, advertisers or sequence rules, all or nothing. Rows ' +
-      'get new ids.',
+      'get new IDs.',
     tags,
     querystring: Type.Object({
       publisher_id: publisherIdParameter,

@@ -213,7 +213,7 @@ describe('a dead worker', () => {
 });
 
 describe('a worker that has lost its lock', () => {
-  test('reconnects under a new id and keeps its calls in flight', async () => {
+  test('reconnects under a new ID and keeps its calls in flight', async () => {
     let release: () => void = () => {};
     const receiver = await hook((response) => {
       release = () => void response.end();
