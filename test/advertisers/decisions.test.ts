@@ -49,7 +49,7 @@ async function sendMails(afterMs = minuteMs): Promise<void> {
 }
 const recipients = (): string[] => server.mails.flatMap(({ to }) => to).sort();
 
-describe('the mail about a decision', () => {
+describe('the e-mail about a decision', () => {
   test('reaches all accounts of the advertiser, with the reason and a link, in their own languages', async () => {
     const german = await signInAs(t, 'advertiser', null, own.id);
     await t.pool.query("update users set language = 'de' where id = $1", [german.userId]);
@@ -102,7 +102,7 @@ describe('the mail about a decision', () => {
     expect(server.mails).toEqual([]);
   });
 
-  test('is repeated while the mail server refuses it, and arrives once', async () => {
+  test('is sent again while the mail server refuses it, and arrives once', async () => {
     await refuse(await propose());
     server.refuse(true);
     await sendMails();

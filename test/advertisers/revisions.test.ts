@@ -143,7 +143,7 @@ describe('a refused draft', () => {
     expect(rows).toHaveLength(1);
   });
 
-  test('422: keeps the texts and the image if the new image is malicious', async () => {
+  test('422: keeps the copy and the image if the new image is malicious', async () => {
     const id = await proposeRefused();
     const answer = await uploadAs(t, own.user, pathOf(own, '/offers'), {
       bytes: Buffer.from('<script>alert(1)</script>'),
@@ -319,7 +319,7 @@ test("the form of an advertiser is the publisher's editor, with counters and a p
   expect((await other.user.get(pathOf(own, '/preview'))).statusCode).toBe(404);
 });
 
-test('a new offer without a headline is rejected with its other texts, and is not proposed', async () => {
+test('a new offer without a headline is rejected with its other copy kept, and is not proposed', async () => {
   const before = await countDrafts();
   const fields = { ...texts, campaign_id: String(own.campaign), title: ' ', note: 'Please hurry' };
   const answer = await own.user.post(pathOf(own, '/offers'), fields);

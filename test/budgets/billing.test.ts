@@ -34,7 +34,7 @@ const spent = async ({ pool }: TestApp, campaignId: number, period = 'lifetime')
     )
   ).rows[0];
 
-test('a budget books each event that fits in full, and no others', () => {
+test('a budget books exactly the events whose full price still fits', () => {
   const bill = fc.record({
     micros: fc.integer({ min: 0, max: 40 }),
     budgets: fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }),

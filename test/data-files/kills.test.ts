@@ -151,7 +151,7 @@ test('a compaction leaves the files of a run that has no manifest yet', async ()
   await folder.storage.remove(next);
 });
 
-test('what a killed write left is hidden from readers, and a compaction removes it', async () => {
+test('the leftovers of a killed write are hidden from readers, and a compaction removes them', async () => {
   const path = `events/date=2026-01-01/publisher=1/run-00000001-1-9.parquet.${randomUUID()}.tmp`;
   const manifest = `${manifestOfRun(9999)}.${randomUUID()}.tmp`;
   const foreign = 'events/notes.tmp';

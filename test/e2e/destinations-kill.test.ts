@@ -33,7 +33,7 @@ async function storedIds({ url }: NatsServers): Promise<string[]> {
 
 // The test kills and restarts processes under load, and every second time also the NATS server and a Kafka broker.
 test.skipIf(!hasNats)(
-  `a kill -9 loses no event for NATS or Kafka and none to pull, ${kills} times`,
+  `no event for NATS, Kafka or a pull endpoint is lost in ${kills} kills`,
   {
     timeout: timeLimit(90_000 + kills * 20_000),
   },

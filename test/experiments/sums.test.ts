@@ -76,7 +76,7 @@ async function expectSame(): Promise<void> {
     }
 }
 
-test('incremental sums match one pass over all users, with the same cap on outliers', async () => {
+test('incremental totals match one pass over all users, with the same cap on outliers', async () => {
   await expectSame();
   const units = 'experiment_units where hashtext(unit_key::text)';
   for (const text of [
@@ -150,7 +150,7 @@ test('the history of an outcome is kept until the first user has the outcome aga
   await expectSameOutcomes();
 });
 
-test('removing the experiment removes its sums', async () => {
+test('removing the experiment removes its totals', async () => {
   await callsOf(t).end();
   for (const table of ['experiment_units', 'experiment_outcomes', 'experiment_moments'])
     expect((await t.pool.query(`select from ${table}`)).rowCount, table).toBe(0);

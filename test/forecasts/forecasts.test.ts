@@ -84,7 +84,7 @@ test('a forecast says which condition no session satisfies', async () => {
   expect(conditions).toEqual([{ rule: 'targeting', key: 'countries', matching_sessions: 0 }]);
 });
 
-test('a draft that pays nothing is told that others take its positions', async () => {
+test('the forecast of a draft that pays nothing says that other campaigns take its positions', async () => {
   const { totals, notes } = await forecastOf(draft({ payout_amount: 0, priority: 9000 }));
   expect([totals.impressions.mid, notes]).toEqual([0, expect.arrayContaining(['never_wins'])]);
 });

@@ -116,7 +116,7 @@ const offersShown = async (): Promise<number[]> => {
   return answer.json().data.offers.map(({ id }: { id: number }) => id);
 };
 
-test('a page that responds is found, its redirects are counted, and it is checked again a day later', async () => {
+test('a page that responds counts as found with its redirects, and is checked again a day later', async () => {
   await lead('shop.com', '/sale?c={click_id}');
   handle = ({ url, headers: { host } }, response) =>
     host?.startsWith('shop.') && url?.startsWith('/sale')

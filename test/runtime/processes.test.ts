@@ -122,7 +122,7 @@ test.each([
   },
 );
 
-test('a process that repeatedly dies at startup is given up with an error message', async () => {
+test('a process that repeatedly dies at startup is not started again, and an error message says so', async () => {
   let starts = 0;
   const died = { code: 1, signal: null, served: false, livedMs: 20_000 };
   const supervisor = createSupervisor({

@@ -79,7 +79,7 @@ async function wrap(user: string): Promise<void> {
 }
 
 test(
-  'an engineer on call is woken by a mail, finds the cause, fixes it, and sends what has waited',
+  'an engineer on call is woken by an e-mail, finds the cause, fixes it, and sends the waiting webhooks',
   async () => {
     const admin = await signInAs(t, 'admin');
     for (const user of ['ada', 'bo', 'cy']) await wrap(user);

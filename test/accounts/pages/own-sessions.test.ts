@@ -49,7 +49,7 @@ test('lists sessions by device and network, without IP addresses', async () => {
   expect(body.match(/This session/g)).toHaveLength(1);
 });
 
-test('lets a user end a session from another one, and not the sessions of other users', async () => {
+test('lets a user end their other sessions, but not the sessions of other users', async () => {
   await account('one@example.com');
   const here = await signIn('one@example.com', firefox, '198.51.100.7');
   const there = await signIn('one@example.com', safari, '198.51.100.8');

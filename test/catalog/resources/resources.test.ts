@@ -33,7 +33,7 @@ describe('an offer', () => {
     expect(await fetchOffers()).toEqual([]);
   });
 
-  test('is rejected over a limit with each field, and saved with a warning over the ideal length', async () => {
+  test('is rejected with each field over a limit, and saved with a warning above the ideal length', async () => {
     const reply = await me.call('POST', '/offers', {
       campaign_id: ids.campaign,
       title: 'x'.repeat(91),

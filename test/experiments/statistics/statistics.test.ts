@@ -30,7 +30,7 @@ test('history that explains half of the variance saves more than 20 of 100 users
   expect(explained).toBeGreaterThan(0.2);
 });
 
-test('the sample ratio check detects 1 % of lost users, with almost no false alarms', () => {
+test('the sample ratio check detects 1% of lost users, with almost no false alarms', () => {
   const countAlarms = (lost: number) =>
     Array.from({ length: 300 }, (_, at) => alarms({ days: 28, usersPerDay: 75_000, lost }, at)).filter(Boolean).length;
   expect(countAlarms(0.01)).toBeGreaterThan(285);
@@ -60,7 +60,7 @@ test('two equal arms are equally likely to be best, and a better one usually is'
   expect(probabilitiesToBeBest([arm(1), arm(1.2)])[1]).toBeGreaterThan(0.99);
 });
 
-test('probabilities depend only on the sums, and are missing without users', () => {
+test('probabilities depend only on the totals, and are missing without users', () => {
   const arm = (n: number, y: number) => ({
     n,
     x: 2 * n,

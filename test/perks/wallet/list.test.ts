@@ -143,7 +143,7 @@ describe('DELETE /wallet/v1/offers/{offer_id}.json', () => {
   });
 });
 
-test('the same user ID at another publisher has another wallet', async () => {
+test('the same user ID at another publisher has a separate wallet', async () => {
   const ours = await saveOneFor(testApp, 'shared-name');
   expect((await list(other, 'shared-name')).json().data).toMatchObject({ offers: [], count: 0 });
   expect((await remove(other, ours.offer.id, 'shared-name')).statusCode).toBe(404);

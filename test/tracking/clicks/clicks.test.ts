@@ -245,7 +245,7 @@ describe('a suspicious click', () => {
     expect(await clicksStored()).toEqual(['no_impression']);
   });
 
-  test('under 100 ms after the impression is stored as too fast, and at 100 ms it counts', async () => {
+  test('less than 100 ms after the impression is stored as too fast, but counts from 100 ms on', async () => {
     const { offers } = await fetchOffers(first);
     for (const offer of offers.slice(0, 2)) await call(first, offer.pixel);
     nowMs += 99;

@@ -199,7 +199,7 @@ describe('a conversion', () => {
     t.clock.ms = clickedMs;
   });
 
-  test('is booked once, however old its click is, individually or with others', async () => {
+  test('is booked once, whether it is reported alone or with others, and however old its click is', async () => {
     const clickedMs = t.clock.ms;
     const first = await clickOffer(t);
     const report = ({ clickId }: { clickId: string }, txn_id: string) =>
@@ -325,7 +325,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toHaveLength(200);
   });
 
-  test('can be checked by HEAD without being counted', async () => {
+  test('can be tested with a HEAD request, which records nothing', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     expect((await t.app.inject({ method: 'HEAD', url: `/track?click_id=${clickId}` })).statusCode).toBe(405);
     expect(await bookings(t, sessionId)).toEqual([]);

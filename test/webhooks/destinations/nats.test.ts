@@ -247,7 +247,7 @@ test('a server that never ends its first line or sends a huge message loses its 
   }
 });
 
-test('whatever a server sends, each message gets an answer', async () => {
+test('whatever a server sends, each message gets a result', async () => {
   const contents = ['null', '5', '[]', '{}', '{"stream":5}', '{"stream":"A","error":null}', '{"error":{}}', 'x', ''];
   const own = await hostileReply((inbox) => {
     const content = contents[Number(inbox.split('.').at(-1)) % contents.length] ?? '';
@@ -321,7 +321,7 @@ test('credentials sign the nonce of the server, and unusable ones are answered w
   await unusable.ended;
 });
 
-test('with TLS required, nothing is sent or believed in plain text', async () => {
+test('if TLS is required, nothing is sent or accepted in plain text', async () => {
   const received: Buffer[] = [];
   const fake = (first: string) => (socket: Socket) => {
     socket.write(first);

@@ -75,7 +75,7 @@ test('sends text with its own content type', async () => {
   expect(shop.requests[0]?.headers['content-type']).toBe('application/x-www-form-urlencoded');
 });
 
-test('holds a delivery whose transformation fails, tells why, and sends it after a fix', async () => {
+test('holds a delivery whose transformation fails, shows the reason, and sends it after a fix', async () => {
   const { me, shop, endpointId } = await send({
     transformation: { body: '$number(body.pub_user_id)' },
     retry_steps_s: [0, 3600],
