@@ -56,7 +56,7 @@ test('prints the block rules that are set, and validates them first on request',
   await writeFile(file, (await runCommand(['controls', 'show', publisher], env)).out);
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
   const cost = await runCommand(['controls', 'cost', publisher], env);
-  expect([cost.code, cost.out]).toEqual([0, '0.0 % changed  brand Farm\n']);
+  expect([cost.code, cost.out]).toEqual([0, '0.0% changed  brand Farm\n']);
   expect(cost.err).toContain('0 of 0 sessions of the last 7 days were evaluated again without each rule.');
   expect((await runCommand(['controls', 'cost', 'all'], env)).code).toBe(2);
   await writeFile(file, '{');

@@ -130,7 +130,7 @@ describe('the ad unit', () => {
   };
   const three = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
 
-  test('is on or off and has its size by the placement, or else the theme, or else the publisher', () => {
+  test('takes its on/off switch and its size from the placement, or else the theme, or else the publisher', () => {
     const count = (own: object, ofTheme: Partial<Theme>, ofPlacement: object): number => {
       const publisher = publisherWith(three, {
         ...own,

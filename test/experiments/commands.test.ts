@@ -41,7 +41,7 @@ test('commands create, plan, start, change, read, adopt and undo an experiment',
   expect((await run('change', 'one-offer', await file({ arms: arms(0.3) }))).code).toBe(0);
   const result = await run('show', 'one-offer');
   expect(result.out).toBe(
-    'one-offer: running, version 2\n  control  50.0 %  {}\n  one  30.0 %  {"offers_per_response":1}\n',
+    'one-offer: running, version 2\n  control  50.0%  {}\n  one  30.0%  {"offers_per_response":1}\n',
   );
   await callsOf(t).fetch({ placement: 'cart', pub_user_id: 'user-1' });
   await collectAll(t);

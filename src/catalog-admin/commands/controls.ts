@@ -88,7 +88,7 @@ export const costOfControls: Run = async (call) => {
     const at = placement === null ? '' : `  at ${placement}`;
     const money = revenue.map(({ amount, currency }) => `  ${amount.toFixed(2)} ${currency}`).join('');
     const lack = isEnough ? '' : '  not enough data';
-    call.out.line(`${(100 * changed).toFixed(1)} % changed${money}${lack}  ${by} ${value}${at}`);
+    call.out.line(`${(100 * changed).toFixed(1)}% changed${money}${lack}  ${by} ${value}${at}`);
   }
   const { sampled, sessions, days, rest: others } = data;
   call.out.note(`${sampled} of ${sessions} sessions of the last ${days} days were evaluated again without each rule.`);

@@ -52,7 +52,7 @@ function* decisionText(decision: Decision, message: string): Generator<string> {
 
 function* offersText({ offers, empty_reason: reason }: Outcome): Generator<string> {
   for (const { position, offer_id: offer, campaign_id: campaign, score, propensity } of offers) {
-    const share = propensity === null ? '' : `, shown there in ${(100 * propensity).toFixed(1)} % of draws`;
+    const share = propensity === null ? '' : `, shown there in ${(100 * propensity).toFixed(1)}% of draws`;
     const place = String(position).padStart(3);
     yield `${place}  offer ${offer} of campaign ${campaign}, score ${score.toPrecision(4)}${share}`;
   }
