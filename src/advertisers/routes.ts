@@ -52,7 +52,7 @@ const schema = {
   operationId: 'getAdvertiserReport',
   summary: 'Get an advertiser report',
   description:
-    "Reports the results of the advertiser's campaigns at all publishers that serve them. A key that is limited " +
+    "Reports the results of the advertiser's campaigns at all publishers that run them. A key that is limited " +
     'to campaigns sees only these campaigns.',
   tags: ['Reports'],
   params: Type.Object({ id: Type.String() }),

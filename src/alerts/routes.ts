@@ -87,7 +87,7 @@ const listAnswer = Type.Object(
 
 const muteBody = Type.Object(
   {
-    hours: Type.Integer({ minimum: 1, maximum: maxMuteHours, default: 168, description: 'Duration, in hours.' }),
+    hours: Type.Integer({ minimum: 1, maximum: maxMuteHours, default: 168, description: 'Hours until the mute ends.' }),
     note: Type.String({ maxLength: maxNoteLength, default: '', description: 'Reason, visible to your colleagues.' }),
   },
   { title: 'AlertMuteRequest', additionalProperties: false },

@@ -54,7 +54,7 @@ export const poolView = Type.Object(
     low_share: Type.Integer({ description: 'Remaining share of the codes, in percent, below which the stock is low.' }),
     low_hours: Type.Integer({ description: "Hours of remaining stock at today's rate, below which the stock is low." }),
     paused_since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-      description: 'Time since when the offer is paused because its pool is empty.',
+      description: 'Time at which the offer was paused because its pool was empty.',
     }),
   },
   { title: 'CouponPool' },

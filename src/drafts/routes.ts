@@ -122,7 +122,7 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
     act: (work, id) => withdraw(work, id),
   });
   decide('undo', {
-    summary: 'Undo a decision about a draft',
+    summary: 'Undo a decision on a draft',
     description:
       'Reverts an approved draft: its changes are undone, or its new row is removed. A refused draft becomes ' +
       'pending again.',

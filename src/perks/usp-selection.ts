@@ -28,7 +28,7 @@ const creative = Type.Object(
 
 const campaign = Type.Object({
   campaign_id: Type.Integer(),
-  language: Type.Optional(text('BCP 47 tag of the texts that were shown. Omitted if the fetch has no language.')),
+  language: Type.Optional(text('Language of the copy, as a BCP 47 tag. Omitted if the fetch has no language.')),
   advertiser_name: text(),
   title: text(),
   short_headline: text(),

@@ -92,8 +92,8 @@ const eraseSchema = {
 
 const deleteUserSchema = {
   operationId: 'deleteUser',
-  summary: 'Erase a user by path',
-  description: 'Same as an erasure of this `pub_user_id`, including attributes.',
+  summary: 'Erase the user in the path',
+  description: 'Starts an erasure of this `pub_user_id`, including its attributes.',
   tags: ['Users'],
   params: Type.Object({ pub_user_id: Type.String({ pattern: noNul }) }),
   querystring: publisherQuery,

@@ -205,7 +205,7 @@ test('a waiting draft can be edited: the new one takes its image, and the old on
 test('400, 409: a draft that is live, or of another row, cannot be replaced', async () => {
   const id = await proposeRefused();
   const answer = await own.user.post(pathOf(own, `/offers/${own.offer}`), { ...texts, revises: String(id) });
-  expect([answer.statusCode, answer.body.includes('for another row')]).toEqual([422, true]);
+  expect([answer.statusCode, answer.body.includes('for a different row')]).toEqual([422, true]);
   const live = await proposeOffer();
   await call('POST', `drafts/${live}/approve`, {});
   expect((await proposeAgain(live)).statusCode).toBe(422);

@@ -174,7 +174,7 @@ test('manual members, lists turned into rules, and unknown events are rejected f
     },
   ]);
   expect(await refused({ event: 'outcome', category: 'Food' })).toEqual([
-    { path: '/rule/category', message: 'A rule for outcomes cannot use this field. Remove it.' },
+    { path: '/rule/category', message: 'A rule that counts outcomes cannot use this field. Remove it.' },
   ]);
 });
 

@@ -216,7 +216,7 @@ test('a lifetime budget that cannot be reached because of the daily budget gets 
   expect(warnings).toEqual([
     {
       path: '/rules/total_caps/0/limit',
-      message: 'The limit 1000 cannot be reached: caps for shorter periods allow at most 550 until the end.',
+      message: 'The limit 1000 cannot be reached: caps for shorter periods allow at most 550 until the campaign ends.',
     },
   ]);
   expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: rules(200) })).body.warnings).toEqual([]);

@@ -181,7 +181,7 @@ export async function insightRoutes(app: App, { http, userKeys, estimate }: Rout
 
   const usesSchema = {
     operationId: 'listAudienceUses',
-    summary: 'List what uses an audience',
+    summary: 'List the uses of an audience',
     description:
       'Returns the campaigns that include or exclude the audience, and the audiences whose rules are limited to it. ' +
       'An audience that is in use cannot be removed.',

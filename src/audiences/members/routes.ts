@@ -72,8 +72,8 @@ export async function memberRoutes(app: App, { http, userKeys }: Members): Promi
     operationId: 'addAudienceMembers',
     summary: 'Add members to an audience',
     description:
-      'Adds up to 10,000 users, all or none. They are members from the next fetch. Existing members get the new ' +
-      'expiry.',
+      'Adds up to 10,000 users, or none of them if one is invalid. They are members from the next fetch on. ' +
+      'Existing members get the new expiry.',
     tags: ['Audiences'],
     params,
     querystring: publisherQuery,

@@ -45,7 +45,7 @@ const blockedInput = Type.Object(
     offers: list(idSchema, 'IDs.'),
     words: list(
       name,
-      'Words and phrases in offer texts. They match whole words, or any part of the text in scripts without ' +
+      'Words and phrases in offer copy. They match whole words, or any part of the text in scripts without ' +
         'spaces.',
     ),
   },

@@ -79,7 +79,7 @@ export const publishers: Resource = {
       }),
       usp_enabled: flag(false, 'Whether User Selected Perks are enabled. Only operators can set it.'),
       wallet_enabled: flag(false, 'Whether the wallet is enabled. Only operators can set it.'),
-      offerwall_enabled: flag(false, 'Set by operators.'),
+      offerwall_enabled: flag(false, 'Only operators can set it.'),
       privacy_url: orNull(
         Type.String({
           maxLength: maxUrlLength,

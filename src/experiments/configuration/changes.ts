@@ -29,7 +29,7 @@ const changesSchema = Type.Partial(
     settings: Type.Object(changeable, {
       title: 'ExperimentSettings',
       additionalProperties: false,
-      description: 'Settings of the unit.',
+      description: 'Unit settings.',
     }),
     labels: Type.Partial(
       Type.Object(Object.fromEntries(labelNames.map((name) => [name, Type.String({ minLength: 1, maxLength: 200 })]))),

@@ -56,7 +56,7 @@ export const fetchOffersBody = Type.Object(
       'Name of the placement. Required unless the publisher has a `default_placement`.',
     ),
     ua: text(2048, 'User agent of the end user. Defaults to the User-Agent header.'),
-    ip: text(64, 'IP address of the end user. Defaults to the address of the caller, as does `auto`.'),
+    ip: text(64, "IP address of the end user. Defaults to the caller's address. `auto` also selects it."),
     ad_fp: textOrNumber(256, 'Unique ID of the end user, for caps and opt-outs.'),
     pub_user_id: textOrNumber(
       256,
@@ -96,9 +96,9 @@ export const fetchOffersBody = Type.Object(
     consent: Type.Optional(
       Type.Unknown({
         description:
-          'Consent of the end user. true, 1, "true", "1", "yes" and "granted" are consent. Absent, `null` and ' +
-          "empty are no statement. All other values are a refusal: the user's identity and history are neither " +
-          'used nor stored, as with the header `Sec-GPC: 1`.',
+          'Consent of the end user. true, 1, "true", "1", "yes" and "granted" mean yes. If it is absent, `null` or ' +
+          "empty, nothing is assumed. All other values mean no: the user's identity and history are neither used " +
+          'nor stored, as with the header `Sec-GPC: 1`.',
       }),
     ),
     experiments: Type.Optional(

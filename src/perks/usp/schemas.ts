@@ -41,12 +41,12 @@ export const changesBody = Type.Object(
     selected: campaignIds('IDs of campaigns to select.'),
     unselected: campaignIds('IDs of campaigns to unselect.'),
   },
-  { description: 'Changes to the selection, all or none. Optional.' },
+  { description: 'Changes to the selection. Optional. Either all are applied or none.' },
 );
 
 export const actionBody = Type.Object({
   pub_user_id: userId,
-  action: Type.Literal('wrap', { description: 'Confirmation event, which closes the session and sends the webhook.' }),
+  action: Type.Literal('wrap', { description: 'Confirms the selection: closes the session and sends the webhook.' }),
   selected: campaignIds('IDs of campaigns to select first.'),
   unselected: campaignIds('IDs of campaigns to unselect first.'),
   consent: Type.Optional(

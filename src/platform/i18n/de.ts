@@ -845,7 +845,7 @@ export const de: Messages = {
     maxMembers: 'Der Body darf höchstens {max, number} Felder enthalten.',
     givenOnce: 'Der Parameter darf nur einmal gesendet werden und muss Text sein.',
     sortBy: 'Der Wert muss einer von diesen sein: {choices}. Stellen Sie für absteigende Reihenfolge ein - voran.',
-    noCursor: 'Der Wert ist kein Cursor dieser Liste. Beginnen Sie ohne Cursor von vorn.',
+    noCursor: 'Der Cursor gehört nicht zu dieser Liste. Beginnen Sie ohne Cursor von vorn.',
     nextCursor: 'Der Wert muss der next_cursor der vorigen Seite sein.',
     headerOption: 'Der Wert muss „present“ oder „absent“ sein.',
     countryList: 'Der Wert muss eine kommagetrennte Liste von Ländercodes sein, etwa US,DE.',
@@ -924,8 +924,7 @@ export const de: Messages = {
       'Die Währung lässt sich nicht ändern, weil Beträge in {currency} verbucht sind. Duplizieren Sie die ' +
       'Kampagne für eine andere Währung.',
     otherCurrency:
-      'Es gibt keinen Wechselkurs zu {others} anderer aktiver Kampagnen. Diese Kampagne wird daher nach ihnen ' +
-      'eingereiht.',
+      'Andere aktive Kampagnen verwenden {others}. Ohne Wechselkurs wird diese Kampagne hinter ihnen eingereiht.',
     neverSeen: 'Bisher hat keine Anfrage den Anzeigenplatz {name} verwendet. Prüfen Sie die Schreibweise.',
     multiOfferOnly: 'User Selected Perks erfordert einen Werbeplatz mit mehreren Angeboten (mou).',
     maxPlacements: 'Ein Publisher kann höchstens {max, number} Anzeigenplätze haben.',
@@ -997,7 +996,7 @@ export const de: Messages = {
       'Kein Wert von {key} kann alle Bedingungen für dieses Attribut erfüllen. Die Kampagne wird daher nie ' +
       'ausgespielt.',
     capUnreachable:
-      'Das Limit {limit} ist nicht erreichbar: Limits für kürzere Zeiträume lassen bis zum Ende höchstens {most} zu.',
+      'Das Limit {limit} ist nicht erreichbar: Kürzere Limits lassen bis zum Kampagnenende höchstens {most} zu.',
     conditionsDeep: 'Bedingungen dürfen höchstens {max, number} Ebenen tief verschachtelt sein.',
     aCondition: 'Der Wert muss eine Bedingung sein: ein Objekt mit „all“, mit „any“ oder mit „key“ und „op“.',
     comparisons: 'Eine Regel darf höchstens {max, number} Vergleiche enthalten.',
@@ -1204,7 +1203,7 @@ export const de: Messages = {
     savedReportTaken:
       'Es gibt schon einen Bericht mit diesem Namen, oder es sind bereits {max, number} Berichte gespeichert.',
     draftRevised: 'Der Entwurf wurde bereits durch Entwurf {id} ersetzt.',
-    draftOfOtherRow: 'Der ersetzte Entwurf betrifft eine andere Zeile oder Ressource.',
+    draftOfOtherRow: 'Der zu ersetzende Entwurf betrifft eine andere Zeile oder Ressource.',
     draftImageGone: 'Das Bild des Entwurfs ist nicht mehr gespeichert. Schlagen Sie es erneut vor.',
     approvesDrafts:
       'Die Freigabe von Entwürfen erfordert die Berechtigung offers/approval. Entwürfe geteilter Kampagnen kann ' +
@@ -1236,11 +1235,11 @@ export const de: Messages = {
     rowTooManyFields: 'Die Zeile hat mehr als {fields, number} Felder.',
     rowLong: 'Die Zeile ist länger als {max, number} kB. Möglicherweise fehlt ein schließendes Anführungszeichen.',
     blankLines: 'Die Datei hat mehr als {max, number} leere Zeilen.',
-    kindDigits: 'Der erste Wert enthält anders als die übrigen keine Ziffern.',
-    kindBlanks: 'Der erste Wert enthält anders als die übrigen Leerzeichen oder Unterstriche.',
-    kindAt: 'Der erste Wert enthält anders als die übrigen kein @.',
-    kindSmall: 'Der erste Wert enthält anders als die übrigen Kleinbuchstaben.',
-    kindLetters: 'Der erste Wert enthält anders als die übrigen Buchstaben.',
+    kindDigits: 'Der erste Wert enthält keine Ziffern, die übrigen Werte schon.',
+    kindBlanks: 'Der erste Wert enthält Leerzeichen oder Unterstriche, die übrigen Werte nicht.',
+    kindAt: 'Der erste Wert enthält kein @, die übrigen Werte schon.',
+    kindSmall: 'Der erste Wert enthält Kleinbuchstaben, die übrigen Werte nicht.',
+    kindLetters: 'Der erste Wert enthält Buchstaben, die übrigen Werte nicht.',
     kindLength: 'Der erste Wert hat eine andere Länge als die übrigen.',
     fileFirstValue: '{problem} Geben Sie an, ob er ein Spaltenname ist: ?header=present oder ?header=absent.',
     severalColumns:

@@ -70,7 +70,7 @@ export const redeliveryBody = (events: EventTypes) =>
 
 const deliveryFields = {
   id: Type.String({ format: 'uuid' }),
-  webhook_id: Type.String({ description: '`webhook-id` of every attempt.' }),
+  webhook_id: Type.String({ description: '`webhook-id` that every attempt has.' }),
   endpoint_id: Type.Integer(),
   event: Type.String(),
   status: statusSchema,

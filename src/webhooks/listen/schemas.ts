@@ -18,7 +18,7 @@ export const listenerBody = Type.Object(
     forward_url: Type.String({
       maxLength: 2000,
       description:
-        'URL to which the command line forwards deliveries, such as `http://localhost:3000/hook`. For display ' +
+        'URL that `perkwire listen` forwards deliveries to, such as `http://localhost:3000/hook`. For display ' +
         'only.',
     }),
     events: Type.Optional(eventsSchema),

@@ -141,7 +141,7 @@ test('the command line exports and imports the file', async () => {
     expect((await run('translations', 'export', file, '--languages', 'de')).code).toBe(0);
     const text = await readFile(file, 'utf8');
     await writeFile(file, text.replace('Half off,', 'Half off,Halber Preis'));
-    expect((await run('translations', 'import', file, '--dry-run')).out).toContain('1 text of 1 offer would change');
+    expect((await run('translations', 'import', file, '--dry-run')).out).toContain('1 string of 1 offer would change');
     expect((await run('translations', 'import', file)).code).toBe(0);
     expect(await stored()).toEqual({ de: { title: 'Halber Preis' } });
     await writeFile(file, 'offer_id,text,de\n0,title,x');
