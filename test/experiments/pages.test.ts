@@ -214,7 +214,7 @@ test('unit texts have their own fields, and are saved together with other settin
   const page = await open('admin', '/experiments/texts');
   const field = (name: string) => page.locator(`[name="${name}"]`);
   await section(page, 'Variants and shares');
-  await section(page, 'Unit texts');
+  await section(page, 'Unit text');
   await field('arm1.labels.close').fill('Not now');
   await save(page);
   await page.getByText('texts saved.').waitFor();

@@ -2001,7 +2001,7 @@ export const de: Messages = {
       '{Wörter oder Ausdrücke} offer {Angebote} other {Wettbewerber}}',
     noteHint: 'Zum Beispiel, wer die Regel gewünscht hat und warum. Steht auch im Aktivitätsprotokoll.',
     endsAt: 'Ende (optional)',
-    endsAtHint: 'Ab diesem Zeitpunkt gilt die Regel von selbst nicht mehr. Zeitzone: {timeZone}.',
+    endsAtHint: 'Ab diesem Zeitpunkt gilt die Regel automatisch nicht mehr. Zeitzone: {timeZone}.',
     valueMissing: 'Geben Sie mindestens einen Wert ein.',
     ruleGone: 'Diese Regel gibt es nicht mehr. Möglicherweise wurde sie inzwischen entfernt.',
     endedInLists:
@@ -2009,8 +2009,7 @@ export const de: Messages = {
       '{count, plural, one {gilt} other {gelten}} nicht mehr:',
     lists: 'Alle Listen',
     listsLead:
-      'Bearbeiten Sie viele Regeln auf einmal. Notizen und Enden bleiben bei den Einträgen, die Sie nicht ' +
-      'entfernen.',
+      'Bearbeiten Sie viele Regeln auf einmal. Notizen und Endzeitpunkte der übrigen Einträge bleiben erhalten.',
     title: 'Sperrregeln',
     lead: 'Angebote, die Sie nie zeigen möchten, unabhängig von ihren Kampagnen.',
     saved: 'Sperrregeln gespeichert. Sie gelten innerhalb einer Sekunde.',

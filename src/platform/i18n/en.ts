@@ -1610,7 +1610,7 @@ export const en = {
     notServed: 'Paused',
     caps: 'Caps',
     noUserCaps: 'No frequency caps',
-    overridden: '{count, plural, one {# own cap} other {# own caps}}',
+    overridden: '{count, plural, one {# cap override} other {# cap overrides}}',
     serveToAnother: 'Add publisher',
     findPublisher: 'Name or ID of the publisher',
     continue: 'Continue',
@@ -1713,7 +1713,7 @@ export const en = {
     capText:
       '{limit} {metric, select, impressions {impressions } clicks {clicks } own {events {event} } other {}}{per, ' +
       'select, hour {per hour} day {per day} month {per month} other {in total}}',
-    everywhere: 'All places, placements and devices.',
+    everywhere: 'All locations, placements and devices.',
     firstOffer: 'First offer',
     frequencyText:
       '{event}: {limit, number} {unit, select, day {in {length, plural, one {# day} other {# days}}} hour {in ' +
@@ -1836,14 +1836,14 @@ export const en = {
       'or phrases} offer {Offers} other {Competitors}}',
     noteHint: 'For example, who asked for the rule and why. Also recorded in the activity log.',
     endsAt: 'End (optional)',
-    endsAtHint: 'The rule stops applying at this time by itself. Time zone: {timeZone}.',
+    endsAtHint: 'The rule stops applying automatically at this time. Time zone: {timeZone}.',
     valueMissing: 'Enter at least one value.',
     ruleGone: 'The rule no longer exists. Someone may have removed it in the meantime.',
     endedInLists:
       '{count, plural, one {# rule on these lists has} other {# rules on these lists have}} ended and no longer ' +
       '{count, plural, one {applies} other {apply}}:',
     lists: 'All lists',
-    listsLead: 'Edit many rules at once. Notes and ends stay with the entries that you do not remove.',
+    listsLead: 'Edit many rules at once. Notes and end times of the remaining entries are kept.',
     title: 'Block rules',
     lead: 'Offers that you never want to show, regardless of their campaigns.',
     saved: 'Block rules saved. They take effect within a second.',
@@ -1860,7 +1860,7 @@ export const en = {
     domains: 'Landing page domains',
     domainsHint: 'For example, shop.example. Subdomains are included.',
     words: 'Words and phrases',
-    wordsHint: 'Matches whole words in the texts of offers.',
+    wordsHint: 'Matches whole words in offer text.',
     separate: 'Competitive separation',
     separateCategories: 'Show at most one offer of each category in a response',
     competitors: 'Competitors',
@@ -2442,7 +2442,7 @@ export const en = {
       'key.',
     endpoint_failing: 'Endpoint failing',
     endpoint_failing_lead:
-      'Sent when three calls in a row to an endpoint have failed, or when Perkwire pauses calls to it (circuit ' +
+      'Sent when three consecutive calls to an endpoint have failed, or when Perkwire pauses calls to it (circuit ' +
       'breaker).',
     endpoint_disabled: 'Endpoint disabled',
     endpoint_disabled_lead:
@@ -2679,7 +2679,7 @@ export const en = {
     label_progress: 'Progress',
     label_saved: 'Saved',
     label_terms: 'Terms',
-    labels: 'Unit texts',
+    labels: 'Unit text',
     layer: 'Layer',
     layerHint:
       'Each user takes part in only one experiment of a layer. Use the same layer for experiments that change the ' +
@@ -2997,13 +2997,13 @@ export const en = {
     complete: 'Complete',
     edit: 'Translate',
     editorLead:
-      'Translate the original texts of the offer. Where a translation is missing, users see the text in their next ' +
+      'Translate the offer’s original text. Where a translation is missing, users see the text in their next ' +
       'preferred language, or the original.',
     export: 'Export CSV',
     file: 'CSV file',
     files: 'Translation files',
     filesLead:
-      'Each row contains one text of an offer, with a column per language. If any translation is invalid, nothing ' +
+      'Each row contains one offer text, with one column per language. If any translation is invalid, nothing ' +
       'is imported. Empty cells change nothing.',
     imported:
       '{texts, plural, =1 {1 translation} other {{texts} translations}} changed in {offers, plural, =1 {1 offer} ' +
@@ -3360,7 +3360,7 @@ export const en = {
     languages: 'translations, translate, localisation',
     live: 'requests, calls, log, refused, rejected, debug',
     messages: 'e-mail, SMTP, mails to users',
-    offers: 'texts, headline, images, creatives, coupons, coupon codes, preview, removed',
+    offers: 'text, copy, headline, images, creatives, coupons, coupon codes, preview, removed',
     overview: 'home, start, first steps, set-up, today',
     passkeys: 'fingerprint, face, security key, sign-in',
     placements: 'screens, pages, slots, ad units',
@@ -3400,7 +3400,7 @@ export const en = {
     member: '{count, plural, one {member} other {members}}',
   },
   offers: {
-    language: 'Language of these texts',
+    language: 'Language of this text',
     languageHint: 'Language code, such as en or pt-BR. Leave empty to use the publisher’s language.',
     imageLanguage: 'Language',
     imageLanguageHint: 'Language code, such as de. Leave empty to show the image to users of all other languages.',
@@ -3408,7 +3408,7 @@ export const en = {
     campaignFirst: 'Add a campaign first',
     campaignFirstText: 'Every offer belongs to a campaign, which sets its landing page, payout and targeting.',
     chooseFile: 'Choose a file first.',
-    compactFormats: 'Short texts',
+    compactFormats: 'Short text',
     dark: 'Dark',
     description: 'Description',
     desktop: 'Desktop',
@@ -3426,7 +3426,7 @@ export const en = {
     imageType: 'Type',
     images: 'Images',
     imagesLead: 'PNG, JPEG, WebP or SVG, up to 5 MB. Images are resized automatically.',
-    lead: 'The texts and images that users see. A campaign can have several offers.',
+    lead: 'The text and images that users see. A campaign can have several offers.',
     legal: 'Legal',
     light: 'Light',
     lowContrast: '{text} on {background}: {ratio, number}:1',
@@ -3438,7 +3438,7 @@ export const en = {
     noButton: 'No button',
     noImages: 'No images yet. Upload one: offers with an image perform better.',
     none: 'No offers yet',
-    noneText: 'An offer is the texts and images that users see. Add the first offer to a campaign.',
+    noneText: 'An offer is the text and images that users see. Add the first offer to a campaign.',
     offerImage: 'Offer image (square)',
     offerwallEnabled: 'Show on the offerwall',
     paused: '{name} paused.',
@@ -3465,7 +3465,7 @@ export const en = {
     single: 'Single',
     terms: 'Terms and conditions',
     termsHint: 'You can use HTML. Unsafe elements are removed when you save.',
-    texts: 'Texts',
+    texts: 'Text',
     unitPreview: 'Unit preview',
     unnamed: 'Offer {id}',
     upload: 'Upload',
@@ -4020,7 +4020,7 @@ export const en = {
     approvals: 'Approvals',
     approvalRequired: 'Require approval for important changes',
     approvalRequiredHint:
-      'New offers and images, and changes to texts, landing pages and terms, remain drafts until an admin approves ' +
+      'New offers and images, and changes to text, landing pages and terms, remain drafts until an admin approves ' +
       'them. Otherwise, changes go live as soon as they are saved.',
     datesApproved: 'Approve date changes automatically',
     datesApprovedHint: 'Applies to changes that advertisers propose.',
@@ -4193,7 +4193,7 @@ export const en = {
     step_campaign: 'Add a campaign',
     hint_campaign: 'Sets the landing page, payout and targeting of its offers.',
     step_offer: 'Add the first offer',
-    hint_offer: 'The texts and image that users see.',
+    hint_offer: 'The text and image that users see.',
   },
   sources: {
     title: 'Data sources',
@@ -4219,7 +4219,7 @@ export const en = {
     group_traitsFrom: 'Trait',
     group_traitsTo: 'Attribute',
     audiences: 'Audiences',
-    audiencesHint: 'Audiences of the source, or traits that are true for their members, such as is_customer.',
+    audiencesHint: 'Audiences in the source, or traits that are true for their members, such as is_customer.',
     audiencesRow: 'Audience',
     audiencesAdd: 'Add audience',
     audiencesFrom: 'Audience or trait',
@@ -4230,7 +4230,7 @@ export const en = {
     eventsAdd: 'Add outcome',
     eventsFrom: 'Event',
     eventsTo: 'Outcome',
-    createAudiences: 'Create an audience for each new audience of the source',
+    createAudiences: 'Create an audience for each new audience in the source',
     signature: 'Signature',
     secret: 'Shared secret',
     secretHint: 'The secret that you enter in Segment, with at least 8 characters.',
@@ -4420,7 +4420,7 @@ export const en = {
     darkenPage: 'Darken the page behind the unit',
     showOnExit: 'Show when users are about to leave (exit intent)',
     hideAdvertiser: 'Hide advertiser name',
-    texts: 'Texts',
+    texts: 'Text',
     typeAndShape: 'Typography and shape',
     colours: 'Colours',
     darkMode: 'Dark mode',
@@ -4642,7 +4642,8 @@ export const en = {
       '{reason, select, time {The expression takes too long.} memory {The expression needs too much memory.} other ' +
       '{{part, select, body {Body} headers {Headers} other {Expression}}{isPlaced, select, true {, position ' +
       '{position, number}} other {}}: {message}}}',
-    transformationFailing: '<b>The transformation has failed</b> since {since}. Nothing is sent until it succeeds.',
+    transformationFailing:
+      '<b>The transformation has been failing</b> since {since}. Nothing is sent until it succeeds.',
     transformationHeaders: 'Header expression',
     transformationHeadersHint: 'Returns an object. Store credentials under “Headers”, where they are encrypted.',
     transformationLead:

@@ -96,7 +96,7 @@ test('holds a delivery whose transformation fails, shows the reason, and sends i
   const pages = `/dashboard/p/${me.id}`;
   expect((await user.get(`${pages}/alerts`)).body).toContain('Transformation failing');
   const page = (await user.get(`${pages}/settings/webhooks/${endpointId}`)).body;
-  expect(page).toContain('The transformation has failed');
+  expect(page).toContain('The transformation has been failing');
   expect(page).toContain('Unable to cast value');
   expect((await user.get(`${pages}/deliveries`)).body).toContain('transformation');
 
