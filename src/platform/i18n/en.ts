@@ -914,7 +914,7 @@ export const en = {
     comparisons: 'A rule can contain at most {max, number} comparisons.',
     besideGroup: 'A condition with "{name}" cannot have other fields.',
     noCondition: 'Enter at least one condition.',
-    noValueWith: 'The operator "{op}" does not take a value. Remove it.',
+    noValueWith: 'The operator "{op}" does not take a value. Remove the value.',
     noValue: 'Enter at least one value.',
     maxValues: 'The list can contain at most {max, number} values.',
     numberRange: 'The number must be 0, or its absolute value must be between 10⁻⁹ and 2⁵³.',
