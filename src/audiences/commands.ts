@@ -36,7 +36,7 @@ export const audienceCommands: readonly Command[] = [
   {
     name: 'audiences overlap',
     args: 'KEY OTHER',
-    about: 'Counts the users who are in two audiences',
+    about: 'Counts the users that two audiences have in common',
     options: {},
     callsService: true,
     examples: ['audiences overlap customers newsletter'],

@@ -60,7 +60,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'controls list',
     args: 'PUBLISHER',
-    about: 'Lists the block rules with their notes and ends',
+    about: 'Lists the block rules with their notes and end times',
     options: {},
     callsService: true,
     examples: ['controls list 1', 'controls list 1 --json'],

@@ -88,7 +88,7 @@ test('estimates a rule, checks a user, and shows the overlap and uses of an audi
   expect((await runCommand(['audiences', 'check', 'one', 'u1'], env)).out).toBe('The user is a member.\n');
   expect((await runCommand(['audiences', 'check', 'two', 'u1'], env)).out).toBe('The user is not a member.\n');
   expect((await runCommand(['audiences', 'overlap', 'one', 'two'], env)).out).toBe(
-    '1 user in both: of 2 in one, of 1 in two.\n',
+    '1 user in both (one: 2, two: 1).\n',
   );
   expect((await runCommand(['audiences', 'uses', 'one'], env)).err).toBe('Nothing uses the audience.\n');
 });

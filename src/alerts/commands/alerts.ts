@@ -108,7 +108,7 @@ export const add: Run = async (call) => {
   if (name === '' || rest.length > 0) throw usageError('Expected one name.');
   const comparisons = ['below', 'above', 'drop', 'rise'].filter((option) => textOption(call, option) !== '');
   const [comparison = ''] = comparisons;
-  if (comparisons.length !== 1) throw usageError('Expected one of --below, --above, --drop and --rise.');
+  if (comparisons.length !== 1) throw usageError('Expected one of --below, --above, --drop or --rise.');
   const optional = (option: string) => (textOption(call, option) === '' ? {} : { [option]: textOption(call, option) });
   const hours = textOption(call, 'hours');
   const condition = {

@@ -94,9 +94,7 @@ export const overlap: Run = async (call) => {
     data: { users: number; size: number; other_size: number };
   };
   call.out.data(data);
-  call.out.line(
-    `${counted(data.users, 'user')} in both: of ${data.size} in ${key}, of ${data.other_size} in ${other}.`,
-  );
+  call.out.line(`${counted(data.users, 'user')} in both (${key}: ${data.size}, ${other}: ${data.other_size}).`);
   return exitCodes.ok;
 };
 

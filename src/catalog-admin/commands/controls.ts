@@ -139,7 +139,7 @@ async function run(call: Call, action: 'stop' | 'resume'): Promise<number> {
   const [kind = '', id = '', ...rest] = call.args;
   const path = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (path === undefined || !/^[1-9]\d{0,8}$/.test(id) || rest.length > 0)
-    throw usageError(`Expected what to ${action}: offer, campaign or advertiser, and its ID.`);
+    throw usageError(`Expected offer, campaign or advertiser, and the ID of the one to ${action}.`);
   return printResponse(call, await createApi(call).call('POST', `${path}/${id}/${action}`));
 }
 

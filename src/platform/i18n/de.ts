@@ -761,7 +761,8 @@ export const de: Messages = {
     moreThan: 'Der Wert muss größer als {min, number} sein.',
     lessThan: 'Der Wert muss kleiner als {max, number} sein.',
     oneOf: 'Der Wert muss einer der folgenden sein: {choices}.',
-    oneOfOrOwn: 'Der Wert muss einer der folgenden sein: {choices}, oder „own:“ mit dem Namen eines eigenen Ereignisses.',
+    oneOfOrOwn:
+      'Der Wert muss einer der folgenden sein: {choices}, oder „own:“ mit dem Namen eines eigenen Ereignisses.',
     numberUpTo: 'Der Wert muss eine ganze Zahl bis {max, number} sein.',
     numberFromOne: 'Der Wert muss eine positive ganze Zahl sein.',
     wholeFromOne: 'Der Wert muss eine ganze Zahl von 1 bis {max, number} sein.',
