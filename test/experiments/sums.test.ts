@@ -101,7 +101,7 @@ test('incremental totals match one pass over all users, with the same cap on out
   expect(rows[0]).toEqual({ rows: 3 * 2 * 6 + 3 * 2, deltas: 0 });
 });
 
-/** Compares the sums of own outcomes with the result of one pass over all users. */
+/** Compares the totals of own outcomes with the result of one pass over all users. */
 async function expectSameOutcomes(): Promise<void> {
   for (const population of ['all', 'would_have_seen'] as const) {
     const { rows: expected } = await t.pool.query(
