@@ -188,7 +188,7 @@ export async function shareCode(work: Work, offerId: number, code: string): Prom
   await auditPool(work, offerId, before, await requirePool(work.executor, offerId));
 }
 
-/** Stores the odds of guessing a code of a pattern, if they are worse than those of the pool's other patterns. */
+/** Stores the odds of guessing a code from a pattern, if the pool's other patterns are harder to guess. */
 export async function noteOdds(executor: Executor, offerId: number, odds: number): Promise<void> {
   await executor.query(
     'update coupon_pools set guess_odds = least(guess_odds, $2) where offer_id = $1 and guess_odds is distinct from $2',

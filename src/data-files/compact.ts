@@ -47,7 +47,7 @@ const userColumns: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Number of replaced files after which a manifest is written. With a manifest for each partition, there would soon be
- * more manifests than anyone can read.
+ * too many manifests to read.
  */
 const maxReplaced = 1000;
 

@@ -42,7 +42,7 @@ async function propose(title = 'Two months free'): Promise<number> {
 const drafts = () => `/dashboard/p/${t.publisher.id}/drafts`;
 const refuse = (id: number) => admin.post(`${drafts()}/${id}/refuse`, { reason: 'One month, please.' });
 
-/** Sends the mails that are due after a time, in milliseconds. */
+/** Sends the e-mails that are due after a time, in milliseconds. */
 async function sendMails(afterMs = minuteMs): Promise<void> {
   clock += afterMs;
   await sendDraftMails(t.deps);

@@ -25,7 +25,9 @@ afterAll(async () => {
 
 let causes = 0;
 
-/** Raises an alert of each kind, sends the mails, and returns their recipients with the first words of the subject. */
+/**
+ * Raises an alert of each kind, sends the e-mails, and returns their recipients with the first words of the subject.
+ */
 async function mailsAbout(publisherId: number, kinds: readonly AlertKind[]): Promise<string[]> {
   const cause = String(++causes);
   const since = new Date().toISOString();

@@ -31,7 +31,8 @@ async function storedIds({ url }: NatsServers): Promise<string[]> {
   return ids;
 }
 
-// The test kills and restarts processes under load, and every second time also the NATS server and a Kafka broker.
+// The test kills and restarts processes under load. In every second round, it also kills the NATS server and a Kafka
+// broker.
 test.skipIf(!hasNats)(
   `no event for NATS, Kafka or a pull endpoint is lost in ${kills} kills`,
   {

@@ -152,7 +152,7 @@ async function erase(service: Service, pool: pg.Pool): Promise<void> {
 }
 
 /**
- * @returns the test counts of the runner
+ * @returns the numbers of passed and failed tests, as printed by the test runner
  * @throws if a test fails, with the runner's output
  */
 async function runTests(databaseUrl: string): Promise<string> {

@@ -18,7 +18,7 @@ function hourStart(atMs: number, timeZone: string): number {
 
 /**
  * Returns the alert facts for all metric alerts whose condition is met in their last complete hours.
- * @returns null if the rollups are behind, so that nothing can be said
+ * @returns null if the rollups are behind, so that the conditions cannot be evaluated
  */
 export async function findMetricFacts(executor: Executor, nowMs: number): Promise<AlertFact[] | null> {
   if (!(await areRollupsCurrent(executor, nowMs))) return null;

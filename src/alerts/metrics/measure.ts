@@ -87,7 +87,7 @@ export function measure(condition: MetricCondition, hours: readonly HourSums[], 
   return { value, limit, isReached: comparison === 'drop' ? value <= limit : value >= limit };
 }
 
-/** Hours before the first activity, for which nothing can be said. */
+/** Hours before the first activity, for which no value can be determined. */
 const firstActive = (hours: readonly HourSums[]): number => {
   const first = hours.findIndex(({ sessions, impressions, clicks }) => sessions + impressions + clicks > 0);
   return first === -1 ? hours.length : first;

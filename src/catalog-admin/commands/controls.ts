@@ -32,7 +32,7 @@ type BlockReason = { by: string; value: string; placement: string | null };
 const reasonText = ({ by, value, placement }: BlockReason): string =>
   `${by} ${value}${placement === null ? '' : ` at ${placement}`}`;
 
-/** Prints one line for each block rule, with its note and end. */
+/** Prints one line for each block rule, with its note and end time. */
 export const listControls: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
   if (rest.length > 0) throw usageError('Expected one publisher ID.');

@@ -1,5 +1,5 @@
 /**
- * English, and what every other language has to have: texts in ICU MessageFormat, by section and key
+ * English messages in ICU MessageFormat, by section and key. Every other language must have the same keys
  * (docs/guides/dashboard.md#language).
  */
 export const en = {

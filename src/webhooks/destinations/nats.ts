@@ -25,7 +25,7 @@ import { networkUrl } from './kinds.ts';
 
 /** Maximum size of a line or message that the server may send, in bytes. Acknowledgements have about 100 bytes. */
 const maxReadBytes = 65_536;
-/** Size of unsent data after which a server that only pings and does not read is given up, in bytes. */
+/** Size of unsent data after which Perkwire gives up on a server that only pings and does not read, in bytes. */
 const maxUnsentBytes = 8_388_608;
 
 /** Receiver of what a server sends: lines, and messages of which `line` is the head. */
