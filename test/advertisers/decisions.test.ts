@@ -130,7 +130,7 @@ describe('the e-mail about a decision', () => {
   });
 });
 
-describe('the badge of new decisions', () => {
+describe('the badge for new decisions', () => {
   const badge = async (user = own.user, page = '/reports') => {
     const { body } = await user.get(pathOf(own, page));
     return /\/drafts">[\s\S]*?<\/a>/.exec(body)?.[0].match(/class="unread">(\d+)/)?.[1] ?? null;
@@ -174,8 +174,8 @@ describe('the badge of new decisions', () => {
   });
 });
 
-describe('the buttons of a decision', () => {
-  test('differ, and a refusal needs a reason', async () => {
+describe('the buttons for a decision', () => {
+  test('look different, and a refusal requires a reason', async () => {
     const id = await propose();
     const page = (await admin.get(`${drafts()}/${id}`)).body;
     expect(page).toMatch(/<button class="button main">Approve<\/button>/);
@@ -186,7 +186,7 @@ describe('the buttons of a decision', () => {
     expect((await call('GET', `drafts/${id}`)).body.data.state).toBe('waiting');
   });
 
-  test("do not include withdrawing an advertiser's draft, which would give no reason", async () => {
+  test("do not offer to withdraw an advertiser's draft, because that would give no reason", async () => {
     const id = await propose();
     expect((await admin.get(`${drafts()}/${id}`)).body).not.toContain(`${id}/withdraw`);
   });

@@ -202,7 +202,7 @@ test('a waiting draft can be edited: the new one takes its image, and the old on
   expect(await draftOf(id)).toMatchObject({ state: 'withdrawn', has_picture: false });
 });
 
-test('400, 409: a draft that is live, or of another row, cannot be replaced', async () => {
+test('400, 409: a draft that is live, or that is for another row, cannot be replaced', async () => {
   const id = await proposeRefused();
   const answer = await own.user.post(pathOf(own, `/offers/${own.offer}`), { ...texts, revises: String(id) });
   expect([answer.statusCode, answer.body.includes('for a different row')]).toEqual([422, true]);
@@ -291,7 +291,7 @@ describe('the comparison', () => {
     expect(rows[2]?.at(-1)).toMatch(/^\D{1,3}2\.50/);
   });
 
-  test('marks the words of a text that change', async () => {
+  test('marks the words that change', async () => {
     await call('PATCH', `offers/${own.offer}`, { title: 'Two months free' });
     const changes = { title: 'One month free' };
     const draft = await call('POST', 'drafts', { resource: 'offers', row_id: own.offer, changes });
@@ -301,7 +301,7 @@ describe('the comparison', () => {
   });
 });
 
-test("the form of an advertiser is the publisher's editor, with counters and a preview", async () => {
+test("an advertiser's form is the publisher's editor, with counters and a preview", async () => {
   const { body } = await own.user.get(pathOf(own, `/offers/${own.offer}`));
   expect(body).toContain('data-max="90"');
   expect(body).toContain(`data-frame="${pathOf(own, '/preview')}"`);

@@ -189,7 +189,7 @@ describe('an agent that calls POST /mcp', () => {
     for (const key of ['offers-key', 'unknown', t.publisher.sdkId]) await expect(connect({ key })).rejects.toThrow();
   });
 
-  test('cannot be a page of another site, send a batch or open a stream', async () => {
+  test('cannot be a page on another site, send a batch or open a stream', async () => {
     const send = (headers: Record<string, string>, payload: unknown) =>
       t.app.inject({
         method: 'POST',
@@ -205,7 +205,7 @@ describe('an agent that calls POST /mcp', () => {
     expect((await t.app.inject({ url: '/mcp', headers: { authorization: 'Bearer agent-key' } })).statusCode).toBe(405);
   });
 
-  test('loses its access with its key', async () => {
+  test('loses its access when its key is revoked', async () => {
     const client = await connect();
     await t.pool.query("update api_keys set revoked_at = now() where name = 'agent-key'");
     await t.deps.catalog.refresh();

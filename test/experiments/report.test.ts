@@ -86,7 +86,7 @@ test('the report counts users, sessions, clicks, revenue and outcomes by arm, ea
   }
 });
 
-test('users outside are the control if no arm is', async () => {
+test('users outside the experiment are the control if no arm is', async () => {
   await api.end();
   await api.start({ key: 'out', holdout: 0.5 });
   for (let at = 0; at < 20; at += 1) await api.fetch({ pub_user_id: `outside-${at}` });

@@ -79,7 +79,7 @@ test('probabilities depend only on the totals, and are missing without users', (
     expect(probabilitiesToBeBest(arms)).toEqual([0.1075, 0.2087, 0.4072, 0.0089, 0.2677, 0]);
 });
 
-test('the users needed grow with the inverse square of the effect, and are infinite without revenue', () => {
+test('the number of users needed grows with the inverse square of the effect, and is infinite without revenue', () => {
   const plan = { mean: 1, variance: 4, lift: 0.1, shares: [0.5, 0.5] as const, alpha: 0.05 };
   const growth = usersNeeded({ ...plan, lift: 0.05 }) / usersNeeded(plan);
   expect(growth).toBeGreaterThan(3.5);
@@ -87,7 +87,7 @@ test('the users needed grow with the inverse square of the effect, and are infin
   expect(usersNeeded({ ...plan, mean: 0 })).toBe(Number.POSITIVE_INFINITY);
 });
 
-test('too few users have no interval, and arms without variance have no significant difference', () => {
+test('there is no interval for too few users, and no significant difference for arms without variance', () => {
   const many = (users: number) =>
     Array.from({ length: users }).reduce<typeof noMoments>((sum) => addMoments(sum, momentsOf(1, 0, 0)), noMoments);
   expect(compare(many(99), many(200), { alpha: 0.05 })).toBeNull();

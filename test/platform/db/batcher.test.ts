@@ -269,7 +269,7 @@ describe('when the database becomes unavailable', () => {
     expect(await stored()).toEqual([1, 4]);
   });
 
-  test('an item is not retried because its outcome is unknown', async () => {
+  test('an item is not retried, because its outcome is unknown', async () => {
     const { batcher, batches } = openLedger();
     release = await blockWrites();
     const results = settle(batcher, [1, 2, 3]);

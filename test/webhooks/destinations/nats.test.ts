@@ -227,7 +227,7 @@ async function hostileReply(reply: (inbox: string) => string | Buffer) {
   return { client, message, ended };
 }
 
-test('a server that says nothing, or speaks too late, loses its connection with the timeout', async () => {
+test('the connection to a server that sends nothing, or sends it too late, is closed at the timeout', async () => {
   for (const greet of [() => {}, (socket: Socket) => void sleep(600).then(() => socket.write(info))]) {
     const { opened, ended } = await hostile(greet);
     expect(await opened).toMatchObject({ kind: 'error', class: 'timeout' });
@@ -235,7 +235,7 @@ test('a server that says nothing, or speaks too late, loses its connection with 
   }
 });
 
-test('a server that never ends its first line or sends a huge message loses its connection at once', async () => {
+test('a connection is closed at once if its server never ends the first line or sends a huge message', async () => {
   const endless = await hostile((socket) => void socket.write(Buffer.alloc(8_000_000, 'I')), {}, 60_000);
   expect(await endless.opened).toMatchObject({ kind: 'error', class: 'protocol' });
   await endless.ended;

@@ -82,7 +82,7 @@ test('a Kafka endpoint is created and changed with its login and message key', a
   expect((await user.post(`${base}/${id}/test`, { ...settings, ...kafka })).body).toContain('ECONNREFUSED');
 });
 
-test('an error is shown at the field of the chosen destination, with all other values', async () => {
+test('an error is shown at the field of the chosen destination, and all other values are kept', async () => {
   const count = (await endpoints()).length;
   const answer = await user.post(`${base}/new`, { ...settings, ...nats, 'nats.subject': 'orders.*' });
   expect(answer.statusCode).toBe(422);
