@@ -164,7 +164,7 @@ describe('a refused draft', () => {
     expect(image.rawPayload.equals(bytes)).toBe(true);
   });
 
-  test('of an image, or of a campaign, is proposed again in its own form', async () => {
+  test('is proposed again in the form for its image or campaign', async () => {
     const answer = await uploadAs(t, own.user, pathOf(own, `/offers/${own.offer}/pictures`), { bytes: png });
     const image = idIn(answer.headers.location);
     await call('POST', `drafts/${image}/refuse`, { reason: 'Too dark.' });

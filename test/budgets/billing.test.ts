@@ -146,7 +146,7 @@ describe('billing in a single process', () => {
       return clicks;
     };
 
-    test('beyond a budget are booked with 0, and response, ledger and postback state the unbilled amount', async () => {
+    test('are booked with 0 beyond a budget, and response, ledger and postback state the unbilled amount', async () => {
       const clicks = await clicked(24);
       const campaignId = clicks[0]?.campaign_id as number;
       await addPostbackEndpoint(t, 'https://publisher.example/postback');
@@ -207,7 +207,7 @@ describe('billing in a single process', () => {
       expect(await spent(t, campaignId)).toMatchObject({ spent: 5e6 });
     });
 
-    test('with extreme amounts never free up budget', async () => {
+    test('never free up budget, even with extreme amounts', async () => {
       const clicks = await clicked(12);
       const campaignId = clicks[0]?.campaign_id as number;
       await budget(campaignId, 900_000_000, { payout_kind: 'cpa', payout_amount: 1 });

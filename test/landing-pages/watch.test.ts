@@ -501,7 +501,7 @@ describe('the page of a secondary action', () => {
     expect([rows, (await loadCampaign()).active]).toEqual([[{ count: 3 }], true]);
   });
 
-  test('with an unknown host pauses nothing while no other page responds, however many offers share it', async () => {
+  test('pauses nothing if its host is unknown and no other page responds, however many offers share it', async () => {
     await t.pool.query('delete from landing_pages');
     await lead('shop.example');
     await act('gone.more.com');

@@ -134,7 +134,7 @@ describe('endpoint secrets', () => {
     expect(newSecret()).not.toBe(newSecret());
   });
 
-  test('of 24 to 64 bytes are read back unchanged', () => {
+  test('are read back unchanged if they have 24 to 64 bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 24, maxLength: 64 }), (bytes) => {
         expect(secretBytes(`whsec_${Buffer.from(bytes).toString('base64')}`)).toEqual(Buffer.from(bytes));

@@ -84,7 +84,7 @@ describe('filters', () => {
     expect(await catalogue({ offer_id: '999999' })).toEqual({ offers: [], count: 0, next_cursor: null });
   });
 
-  test('by country return offers that may be shown in any of the countries', async () => {
+  test('select offers that may be shown in any of the given countries', async () => {
     const [a, b] = all.filter(
       (entry, index) => all.findIndex(({ campaign_id }) => campaign_id === entry.campaign_id) === index,
     ) as [Entry, Entry];

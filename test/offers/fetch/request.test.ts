@@ -287,7 +287,7 @@ describe('custom keys', () => {
     expect(noted).toEqual(['/k50', '/k51']);
   });
 
-  test('over 512 characters, as text or JSON, are dropped and noted', () => {
+  test('are dropped and noted if they are longer than 512 characters, as text or JSON', () => {
     const noted: string[] = [];
     const body = {
       placement: 'p',

@@ -406,7 +406,7 @@ describe('call validation', () => {
 });
 
 describe('browsers', () => {
-  test.each(['PUT', 'POST', 'GET'])('of any origin may call with %s', async (method) => {
+  test.each(['PUT', 'POST', 'GET'])('may call from pages of any origin with %s', async (method) => {
     const answer = await t.app.inject({
       method: 'OPTIONS',
       url: '/sdk/v4/usp/session/x.json',

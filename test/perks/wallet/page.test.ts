@@ -150,7 +150,7 @@ describe('the page of a signed link', () => {
 describe('hostile texts', () => {
   const attack = `</h2></style></title><script>alert(1)</script><img src=x onerror=alert(2)>"'&\``;
 
-  test('in offers, names and user values are displayed as text', async () => {
+  test('are displayed as text in offers, names and user values', async () => {
     const { offer, page } = await saveOneFor(testApp, attack);
     await testApp.pool.query('update publishers set name = $1', [attack]);
     await testApp.pool.query('update advertisers set name = $1', [attack]);
@@ -176,7 +176,7 @@ describe('hostile texts', () => {
     expect(body).toContain('<p>Terms</p>');
   });
 
-  test('in macros are displayed as text and escaped once', async () => {
+  test('are displayed as text in macros, and escaped once', async () => {
     const first = await showOneTo(testApp, 'm');
     await testApp.pool.query(
       "update offers set title = 'For {{name}}', terms_and_conditions = '', mini_text = '' where id = $1",

@@ -113,7 +113,7 @@ describe('a key', () => {
     await expect.poll(async () => (await call({ query: 'api_key=soon-revoked' })).code).toBe('unknown_key');
   });
 
-  test('with a rate limit gets 429 with retry-after above it, and works again after a second', async () => {
+  test('gets 429 with retry-after above its rate limit, and works again after a second', async () => {
     await addKey('five-a-second', { perS: 5 });
     const statuses = async () =>
       (await Promise.all(Array.from({ length: 8 }, () => call({ query: 'api_key=five-a-second' }))))
@@ -140,7 +140,7 @@ describe('a permission', () => {
     });
   });
 
-  test('of one kind gives no access to another', async () => {
+  test('gives no access to calls that require a different permission', async () => {
     await addKey('offers-only');
     await addKey('configurations-only', { permissions: ['configurations'] });
     expect((await call({ query: 'api_key=offers-only' })).status).toBe(200);
@@ -149,7 +149,7 @@ describe('a permission', () => {
     expect((await call({ query: 'api_key=configurations-only' })).status).toBe(403);
   });
 
-  test('of the public SDK ID allows only fetching offers', async () => {
+  test('allows the public SDK ID only to fetch offers', async () => {
     expect((await call({ query: `api_key=${t.publisher.sdkId}` })).status).toBe(200);
     expect(await manage(t.publisher.sdkId)).toMatchObject({ status: 403, code: 'permission_denied' });
   });

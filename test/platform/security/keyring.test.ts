@@ -58,7 +58,7 @@ describe('a signature', () => {
     expect(mac).toEqual(copy);
   });
 
-  test('of one purpose never verifies for another', () => {
+  test('never verifies for a different purpose', () => {
     const purposes = ['tracking-token', 'payload-link', 'tracking-token2', ''];
     const bytes = Buffer.from('claims');
     for (const signedFor of purposes) {

@@ -27,7 +27,7 @@ const storedSessions = async (): Promise<string[]> =>
 const sessionsOf = (events: readonly TrackedEvent[]): string[] => events.map(({ sessionId }) => sessionId).sort();
 
 describe('beacons', () => {
-  test('in a batch are all stored, even if another process has stored one of them', async () => {
+  test('are all stored in a batch, even if another process has stored one of them', async () => {
     const events = [trackedEvent(), trackedEvent(), trackedEvent()];
     await createBeaconWriter()(pool, events.slice(1, 2));
     await createBeaconWriter()(pool, events);
@@ -44,7 +44,7 @@ describe('beacons', () => {
     expect(rows).toEqual([{ kind: 'close' }, { kind: 'impression' }]);
   });
 
-  test.each(['commit', 'rollback'])('in concurrent transactions are stored once, in any order (%s)', async (end) => {
+  test.each(['commit', 'rollback'])('are stored once by concurrent transactions, in any order (%s)', async (end) => {
     const startMs = Date.now();
     const events = [0, 1, 2].map((offsetMs) => trackedEvent(newUuid7(startMs + offsetMs)));
     const holder = await pool.connect();

@@ -119,7 +119,7 @@ describe('leases', () => {
     expect((await t.pool.query('select 1 from webhook_endpoints where not enabled')).rows).toEqual([]);
   });
 
-  test('from before a redelivery cannot settle it', async () => {
+  test('cannot settle a redelivery that was requested after they were granted', async () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
     const id = await enqueueDelivery(t, endpoint);
     const [stale] = await claimAll(1);
