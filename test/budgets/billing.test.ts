@@ -164,7 +164,7 @@ describe('billing in a single process', () => {
       }
     });
 
-    test('that are voided free up budget only if they were booked', async () => {
+    test('free up budget when they are voided, but only if they were booked', async () => {
       const clicks = await clicked(1);
       const { campaign_id: campaignId, clickId: click_id } = clicks[0] as Clicked;
       await budget(campaignId, 5, { payout_kind: 'cpa', payout_amount: 5 });

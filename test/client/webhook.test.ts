@@ -79,7 +79,7 @@ describe('a webhook from the service is accepted', () => {
       expect(await verify({ headers: requestHeaders })).toMatchObject({ test: true, dev: true });
   });
 
-  test('together with signatures of other versions', async () => {
+  test('even if it also has signatures of other versions', async () => {
     const { headers } = sent(bodyOf(selection));
     const signature = `v1a,${randomBytes(64).toString('base64')} ${headers['webhook-signature']} v2,x`;
     expect((await verify({ headers: { ...headers, 'webhook-signature': signature } })).id).toBe('msg_1');

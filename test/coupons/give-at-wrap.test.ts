@@ -173,7 +173,7 @@ describe('a wrap', () => {
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0, left: 1 });
   });
 
-  test('that fails assigns no code', async () => {
+  test('assigns no code if it fails', async () => {
     await coupons.add(offer.id, { codes: ['KEPT'] });
     const user = nextUser();
     const { id } = await usp.fetch({ pub_user_id: user });

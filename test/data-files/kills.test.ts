@@ -78,7 +78,7 @@ test('each row is exported exactly once, however often the export is killed, at 
   expect(filed).toEqual([{ ...rows[0], distinct_events: rows[0].events }]);
 });
 
-/** Returns a storage that fails from a call on. */
+/** Returns a storage whose calls fail from a certain call on. */
 function failingFrom(inner: Storage, call: number): Storage {
   let calls = 0;
   const check = (): void => {

@@ -58,7 +58,7 @@ test('commands create, plan, start, change, read, adopt and undo an experiment',
 test('invalid input is rejected with its field, and a file that is not JSON before it is sent', async () => {
   const refused = await run('create', await file({ key: 'much', arms: arms(0.9) }));
   expect(refused.code).not.toBe(0);
-  expect(refused.err).toContain('/arms: The shares and the holdout add up to 140%.');
+  expect(refused.err).toContain('/arms: The shares and the hold-out add up to 140%.');
   expect((await run('create', await file('{'))).code).toBe(3);
   for (const args of [['create'], ['change', 'one-offer'], ['show'], ['adopt', 'one-offer']])
     expect((await run(...args)).code, args.join(' ')).toBe(2);

@@ -406,7 +406,7 @@ describe('SNS certificates', () => {
     expect(await read(messageWith(url))).toBeNull();
   });
 
-  test('that are invalid do not make a message valid', async () => {
+  test('do not make a message valid if they are invalid', async () => {
     const read = createSnsReader(topic, async () => 'no certificate');
     expect(await read(messageWith(at('x')))).toBeNull();
   });

@@ -230,7 +230,7 @@ describe('a theme', () => {
     ]);
   });
 
-  test('that becomes the default replaces the previous default', async () => {
+  test('replaces the previous default when it becomes the default', async () => {
     const { body } = await me.call('POST', '/themes', { name: 'New', unit: 'sou', is_default: true });
     expect((await me.call('GET', `/themes/${ids.theme}`)).body.data.is_default).toBe(false);
     const list = await me.call('GET', '/themes?is_default=true');

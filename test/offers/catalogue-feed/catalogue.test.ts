@@ -109,7 +109,7 @@ describe('filters', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('that are invalid are rejected', async () => {
+  test('are rejected if they are invalid', async () => {
     for (const query of [
       { offer_id: 'x' },
       { campaign_id: '1;2' },

@@ -288,7 +288,7 @@ describe('keys', () => {
     );
   });
 
-  test('that are missing, unknown, expired, revoked or without permission are rejected without a session', async () => {
+  test('are rejected without a session if they are missing, unknown, expired, revoked or not permitted', async () => {
     const before = await sessionCount();
     expect((await post({ placement: 'checkout' }, { query: '' })).body.error.code).toBe('missing_key');
     expect((await post({ placement: 'checkout' }, { query: 'api_key=nope' })).body.error.code).toBe('unknown_key');

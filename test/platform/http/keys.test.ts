@@ -84,7 +84,7 @@ describe('a key', () => {
     expect(await call(where)).toEqual({ status: 401, code, session: undefined });
   });
 
-  test('that is null counts as missing, because some clients send null for unknown values', async () => {
+  test('counts as missing if it is null, because some clients send null for unknown values', async () => {
     const errorCode = async (body: object) => {
       const url = '/sdk/v4/usp/session/01a220db-0406-75da-8c39-cf5948733ab6.json';
       return (await t.app.inject({ method: 'POST', url, payload: { action: 'wrap', ...body } })).json().error.code;
@@ -93,7 +93,7 @@ describe('a key', () => {
     expect(await errorCode({ key: null })).toBe('missing_key');
   });
 
-  test('that is not text is rejected', async () => {
+  test('is rejected if it is not text', async () => {
     expect((await call({ body: { key: 5 } })).status).toBe(401);
     expect((await call({ body: { key: ['demo-key'] } })).status).toBe(401);
   });
@@ -106,7 +106,7 @@ describe('a key', () => {
     expect((await call({ query: 'api_key=until-then' })).code).toBe('unknown_key');
   });
 
-  test('that is revoked stops working without a restart', async () => {
+  test('stops working without a restart when it is revoked', async () => {
     await addKey('soon-revoked');
     expect((await call({ query: 'api_key=soon-revoked' })).status).toBe(200);
     await t.pool.query("update api_keys set revoked_at = now() where name = 'soon-revoked'");

@@ -64,7 +64,7 @@ describe('beacons', () => {
     expect(await storedSessions()).toEqual(sessionsOf(events));
   });
 
-  test('that cannot be stored are rejected with the reason', async () => {
+  test('are rejected with the reason if they cannot be stored', async () => {
     const tooLate = trackedEvent(newUuid7(Date.now() + 400 * 86_400_000));
     await expect(createBeaconWriter()(pool, [tooLate])).rejects.toThrow('no partition');
   });

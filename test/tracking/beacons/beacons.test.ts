@@ -225,7 +225,7 @@ describe('an invalid token', () => {
     ['of a QR code, which has no session', (offer) => `t=${mintLike(first, offer, { sessionId: null })}`],
   ];
 
-  test.each(bad)('that is %s gets 400 with the same image and headers, and records nothing', async (_, queryOf) => {
+  test.each(bad)('gets 400 with the same image and headers, and records nothing: %s', async (_, queryOf) => {
     const offer = await showOffer(first, { pub_user_id: 'somebody' });
     for (const [kind, url] of beaconUrls(offer)) {
       const good = await call(first, url);

@@ -79,7 +79,7 @@ describe('own events', () => {
     await manage(path, { own_events: [] });
   });
 
-  test('that are undefined or belong to another token get the image with 400 and store nothing', async () => {
+  test('get the image with 400 and store nothing if they are undefined or belong to another token', async () => {
     const { id, events } = await fetchOffer({ pub_user_id: 'another' });
     const url = events.video_started as string;
     const before = await stored(id);

@@ -146,7 +146,7 @@ test('a connection that the broker closes while it is idle is opened again, with
   expect((await attemptsOf(t, id)).map(({ outcome }) => outcome)).toEqual(['delivered']);
 });
 
-test('a partition without a leader is named as the reason, and attempts rarely ask for it', async () => {
+test('a partition without a leader is reported as the reason, and attempts rarely look for a new leader', async () => {
   const { id: endpointId } = await addKafka({}, { retry_steps_s: [0, 1, 1, 1, 1, 1, 1, 1] });
   await parts.dispatcher();
   const leaders = kafka.leaders.slice();
