@@ -1949,7 +1949,8 @@ export const de: Messages = {
     tooLittleData: 'Die Daten reichen nicht aus, um die Auswirkung auf den Umsatz zu schätzen.',
     tooLittle: 'zu wenig Daten',
     cost: 'Kosten der Regeln',
-    costLead: 'Perkwire wiederholt eine Stichprobe der Antworten der letzten 7 Tage jeweils ohne eine der Regeln.',
+    costLead:
+      'Perkwire berechnet eine Stichprobe der Antworten der letzten 7 Tage für jede Regel neu, ohne diese Regel.',
     countCost: 'Kosten berechnen',
     rule: 'Regel',
     changed: 'Geänderte Antworten',
