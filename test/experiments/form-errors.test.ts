@@ -56,7 +56,7 @@ test('errors in the detectable difference and the ramp steps are in percent', as
 test('the error for shares above 100% states their total as a percentage', async () => {
   const message = 'The shares and the hold-out add up to 120.5%. The maximum is 100%.';
   expect(await refused({ holdout: '20.5' })).toEqual([message]);
-  const german = 'Die Anteile und die Kontrollgruppe ergeben zusammen 120,5 %. Erlaubt sind höchstens 100 %.';
+  const german = 'Die Anteile und die Hold-out-Gruppe ergeben zusammen 120,5 %. Erlaubt sind höchstens 100 %.';
   expect(await refused({ holdout: '20.5' }, 'de')).toEqual([german]);
 });
 

@@ -1125,7 +1125,7 @@ export const de: Messages = {
     noArm: 'Das Experiment hat keine Variante mit diesem Namen.',
     noArmPermanent: 'Keine Variante des Experiments wurde dauerhaft übernommen.',
     stopCampaignInstead:
-      'Die Kontrollgruppe einer Kampagne lässt sich nicht dauerhaft übernehmen. Stoppen oder pausieren Sie die ' +
+      'Die Hold-out-Gruppe einer Kampagne lässt sich nicht dauerhaft übernehmen. Stoppen oder pausieren Sie die ' +
       'Kampagne {id}.',
     noPlace:
       'Diese Variante lässt sich nicht dauerhaft übernehmen, weil sie mehr als Einstellungen von Anzeigenplätzen ' +
@@ -1144,13 +1144,13 @@ export const de: Messages = {
     maxExperimentVersions:
       'Das Experiment hat die Höchstzahl von {max, number} Versionen erreicht. Legen Sie ein neues Experiment an.',
     noVersion: 'Das Experiment hat keine Version {version}.',
-    armOrHoldout: 'Ein Experiment braucht mindestens eine Variante oder eine Kontrollgruppe ohne Angebote.',
+    armOrHoldout: 'Ein Experiment braucht mindestens eine Variante oder eine Hold-out-Gruppe.',
     sharesAbove:
-      'Die Anteile und die Kontrollgruppe ergeben zusammen {percent, number} %. Erlaubt sind höchstens 100 %.',
+      'Die Anteile und die Hold-out-Gruppe ergeben zusammen {percent, number} %. Erlaubt sind höchstens 100 %.',
     armsAtMost: 'Ein Experiment kann neben der unveränderten Variante höchstens {max, number} Varianten haben.',
-    armIsHoldout: 'Dieser Name ist für die Kontrollgruppe reserviert. Wählen Sie einen anderen.',
+    armIsHoldout: 'Dieser Name ist für die Hold-out-Gruppe reserviert. Wählen Sie einen anderen.',
     givenTwice: 'Der Name kommt mehrmals vor. Wählen Sie einen anderen.',
-    withheldFrom: 'Die Kontrollgruppe muss größer als 0 sein, weil ihre Nutzer die Kampagne nicht sehen.',
+    withheldFrom: 'Die Hold-out-Gruppe muss größer als 0 sein, weil ihre Nutzer die Kampagne nicht sehen.',
     rampLater: 'Jeder Schritt muss später als der vorige liegen, und sein Anteil darf nicht kleiner sein.',
     rampBelow: 'Der Anteil darf nicht unter dem aktuellen von {percent, number} % liegen.',
     usersWouldLeave: 'Diese Änderung würde Nutzer aus dem laufenden Experiment entfernen.',
