@@ -180,10 +180,10 @@ const names = (description: string) => Type.Optional(Type.Array(text(100), { max
 const sequenceMatch = Type.Object(
   {
     offers: ids('IDs of offers.'),
-    campaigns: ids('IDs.'),
-    advertisers: ids('IDs.'),
+    campaigns: ids('IDs of campaigns.'),
+    advertisers: ids('IDs of advertisers.'),
     categories: names('Names of categories.'),
-    tags: names('Names.'),
+    tags: names('Names of tags.'),
   },
   { title: 'SequenceMatch', additionalProperties: false, description: 'Matches offers that are in any of the lists.' },
 );

@@ -42,7 +42,7 @@ const blockedInput = Type.Object(
     brands: list(name, 'Names of advertisers.'),
     advertisers: list(idSchema, 'IDs of advertisers.'),
     domains: list(name, 'Domains of landing pages, including subdomains.'),
-    offers: list(idSchema, 'IDs.'),
+    offers: list(idSchema, 'IDs of offers.'),
     words: list(
       name,
       'Words and phrases in offer copy. They match whole words, or any part of the text in scripts without ' +

@@ -33,7 +33,10 @@ export const uspQuery = Type.Object({
   pub_user_id: userId,
 });
 
-export const userBody = Type.Object({ pub_user_id: userId }, { title: 'UserBody', description: 'Optional body.' });
+export const userBody = Type.Object(
+  { pub_user_id: userId },
+  { title: 'UserBody', description: 'Optional. Identifies the user.' },
+);
 
 export const changesBody = Type.Object(
   {
