@@ -63,7 +63,7 @@ export const conditionOf = ({
 /** History of a condition: the end of each hour, and the measurement of the window that ends then. */
 export type History = readonly { atMs: number; measurement: Measurement | null }[];
 
-/** Measures a condition at the end of each hour of the days before a time. */
+/** Measures a condition at the end of each hour in the last days before a given time. */
 export async function readHistory(
   executor: Executor,
   { publisherId, timeZone, condition }: { publisherId: number; timeZone: string; condition: MetricCondition },

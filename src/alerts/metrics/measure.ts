@@ -52,7 +52,7 @@ const partsOfRate: Readonly<Record<string, readonly [part: keyof HourSums, whole
   cvr: ['conversions', 'clicks'],
 };
 
-/** Returns the value of a metric, or null if a rate has too small a basis. */
+/** Returns the value of a metric, or null if a rate is based on too few events. */
 function valueIn(metric: AlertMetric, sums: HourSums): number | null {
   const parts = partsOfRate[metric];
   if (parts === undefined) return sums[metric as keyof HourSums];
