@@ -69,7 +69,7 @@ const longRow = rowOf(1, 'y'.repeat(6000));
 const fillers = Array.from({ length: Math.floor(chunkBytes / longRow.length) }, () => longRow);
 
 test('rows of many small publishers do not keep the data in memory that was read together with them', async () => {
-  // Two rows of a large publisher are a group, so that only those of small publishers wait.
+  // Two rows of a large publisher fill a row group, so only the rows of small publishers wait in memory.
   const limits = { ...defaultLimits, groupRows: 5, pendingBytes: 2 ** 20 };
   expect(await peakOf(2000, (index) => [rowOf(index + 1, ''), ...fillers], limits)).toBeLessThan(30);
 });
