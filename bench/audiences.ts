@@ -162,8 +162,8 @@ async function compare(port: number, readCosts: () => Promise<Costs>): Promise<R
     [
       `with ${conditions} conditions on attributes and ${audiencesInRules} audiences`,
       measuredOf(loads.with),
-      `${value.toFixed(2)} × by CPU time`,
-      verdict(value >= goals.fetches, `≥ ${goals.fetches} ×`),
+      `${value.toFixed(2)}× by CPU time`,
+      verdict(value >= goals.fetches, `≥ ${goals.fetches}×`),
     ],
   ];
 }
@@ -241,8 +241,8 @@ async function importRowsOf(
     [
       'fetches during this import',
       `${mean(disturbed).toFixed(0)} /s instead of ${mean(undisturbed).toFixed(0)} /s`,
-      `${value.toFixed(2)} × by rate`,
-      verdict(value >= goals.fetchesDuringImport, `≥ ${goals.fetchesDuringImport} ×`),
+      `${value.toFixed(2)}× by rate`,
+      verdict(value >= goals.fetchesDuringImport, `≥ ${goals.fetchesDuringImport}×`),
     ],
     ['process memory', `${memoryBefore.toFixed(0)} MB`, `${(await memory()).toFixed(0)} MB after the imports`, ''],
   ];

@@ -54,20 +54,20 @@ const both = (goal: string): Readonly<Record<number, string>> => ({ 16: goal, 64
 export const paths: readonly Path[] = [
   {
     name: 'fetch, demo catalogue',
-    goals: { 16: '2.4 × bare', 64: '1.75 × bare, PostgreSQL 25 µs' },
+    goals: { 16: '2.4× bare', 64: '1.75× bare, PostgreSQL 25 µs' },
     bare: fetchRequest('/offers'),
     next: async () => fetchRequest(demoFetch),
   },
   {
     name: uncappedName,
-    goals: { 64: '2.3 × bare' },
+    goals: { 64: '2.3× bare' },
     bare: fetchRequest('/more-offers'),
     next: async () => fetchRequest(largeFetch),
   },
   ...cappedCases.map(
     (fetchCase): Path => ({
       name: `fetch, ${fetchCase.what}`,
-      goals: both('1.3 × uncapped'),
+      goals: both('1.3× uncapped'),
       isCapped: true,
       bare: fetchRequest('/more-offers'),
       next: async () => nextOf(fetchCase),
@@ -75,7 +75,7 @@ export const paths: readonly Path[] = [
   ),
   {
     name: 'beacon',
-    goals: { 64: '1.7 × bare, PostgreSQL 12 µs' },
+    goals: { 64: '1.7× bare, PostgreSQL 12 µs' },
     bare: bareBeacon,
     next: async ({ stage }, requests) => {
       const signed = await signAhead(stage.pool, requests);

@@ -41,7 +41,7 @@ export async function benchEventLog(stage: Stage, bench: Bench, rounds: number):
         const byLog = await measureBeacons(stage, bench, { what: `${what}, event log`, connections, port: logged });
         const logUs = ((await sumOf(nats.pids())) - beforeUs) / byLog.sent;
         const ratio = byLog.measured.perS / without.measured.perS;
-        const note = `${byLog.note}; ${ratio.toFixed(2)} × without; event log servers ${logUs.toFixed(0)} µs`;
+        const note = `${byLog.note}; ${ratio.toFixed(2)}× without; event log servers ${logUs.toFixed(0)} µs`;
         rows.push(without, { ...byLog, note });
       }
     }

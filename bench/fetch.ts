@@ -133,7 +133,7 @@ export async function benchCaps(measure: Measure, port: number, rounds: number):
       const uncapped = await measure('fetch-offers, no caps', connections, port, nextOf(cases[0] as Case));
       for (const cappedCase of cappedCases) {
         const measured = await measure(`  ${cappedCase.what}`, connections, port, nextOf(cappedCase));
-        const note = `${(measured.perS / uncapped.perS).toFixed(2)} × uncapped`;
+        const note = `${(measured.perS / uncapped.perS).toFixed(2)}× uncapped`;
         rows.push({
           what: `${cappedCase.what}, ${connections} connections, round ${round}`,
           measured,

@@ -60,11 +60,11 @@ export async function fetchRows({ pool }: Stage, { port, costs, requests, rounds
   const row = (what: string, kind: Kind, figure = '', limit = ''): string[] => [
     ...[what, medianOf(kind, 'serverUs').toFixed(0), medianOf(kind, 'databaseUs').toFixed(0), figure, limit],
   ];
-  const times = (a: Kind, b: Kind): string => `${(of(a) / of(b)).toFixed(2)} ×`;
+  const times = (a: Kind, b: Kind): string => `${(of(a) / of(b)).toFixed(2)}×`;
   return [
     row(`fetch, ${campaigns} campaigns, median of ${rounds} × ${requests}`, 'one'),
-    row('speed with offers in three languages', 'languages', times('one', 'languages'), '≥ 0.97 ×'),
-    row('three placements in one call', 'placements', times('placements', 'one'), '≤ 1.6 ×'),
-    row('speed of `any` compared with a fetch', 'any', times('one', 'any'), '≥ 2 ×'),
+    row('speed with offers in three languages', 'languages', times('one', 'languages'), '≥ 0.97×'),
+    row('three placements in one call', 'placements', times('placements', 'one'), '≤ 1.6×'),
+    row('speed of `any` compared with a fetch', 'any', times('one', 'any'), '≥ 2×'),
   ];
 }

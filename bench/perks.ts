@@ -118,7 +118,7 @@ try {
         '60 s',
       ],
       [`wrap, 64 connections, median of ${rounds} × ${wraps}`, ...cells('without'), '', ''],
-      ['with a code assigned', ...cells('with'), `${(sum('with') / sum('without')).toFixed(2)} ×`, '1.15 ×'],
+      ['with a code assigned', ...cells('with'), `${(sum('with') / sum('without')).toFixed(2)}×`, '1.15×'],
       ...fetches,
     ],
   );

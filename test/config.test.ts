@@ -109,7 +109,7 @@ describe('values', () => {
     expect(config).toMatchObject({ port: 9000, webhookAllowHttp: true, shutdownTimeoutMs: 3000, roles: ['worker'] });
   });
 
-  test('of PROCESSES are a number from 1 to 64, or auto for one per core', () => {
+  test('can be a number from 1 to 64, or auto for one per core, for PROCESSES', () => {
     expect(load({ PROCESSES: '4' }).processes).toBe(4);
     expect(load({ PROCESSES: 'auto' }).processes).toBe(Math.min(availableParallelism(), 64));
     for (const text of ['0', '1000', '65', '-2', '1.5', '2 cores', 'all'])
@@ -118,14 +118,14 @@ describe('values', () => {
       ]);
   });
 
-  test('of TRUST_PROXY are a number of hops or a list of networks', () => {
+  test('can be a number of hops or a list of networks for TRUST_PROXY', () => {
     expect(load({ TRUST_PROXY: '2' }).trustProxy).toBe(2);
     expect(load({ TRUST_PROXY: '10.0.0.0/8, ::1' }).trustProxy).toEqual(['10.0.0.0/8', '::1']);
     for (const text of ['everyone', 'loopback', '10.0.0.0/99', '1.2.3.4.5', '::1, 10.0.0.0/33'])
       expect(namesOf(problemsOf({ TRUST_PROXY: text })), text).toEqual(['TRUST_PROXY']);
   });
 
-  test('of WEBHOOK_ALLOW_NETS are a list of networks', () => {
+  test('can be a list of networks for WEBHOOK_ALLOW_NETS', () => {
     expect(load({ WEBHOOK_ALLOW_NETS: '10.0.0.0/8, fd00::/8' }).webhookAllowNets.map(String)).toEqual([
       '10.0.0.0,8',
       'fd00::,8',
@@ -134,7 +134,7 @@ describe('values', () => {
       expect(namesOf(problemsOf({ WEBHOOK_ALLOW_NETS: text })), text).toEqual(['WEBHOOK_ALLOW_NETS']);
   });
 
-  test('of DATA_FILES_URL are a folder or a bucket', () => {
+  test('can be a folder or a bucket for DATA_FILES_URL', () => {
     const keys = { S3_ACCESS_KEY_ID: 'id', S3_SECRET_ACCESS_KEY: 'secret' };
     expect(load({ DATA_FILES_URL: 'file:///var/data%20files' }).dataFiles).toEqual({
       kind: 'folder',
@@ -151,7 +151,7 @@ describe('values', () => {
     ]);
   });
 
-  test('of ROLES cannot combine migrate with other roles', () => {
+  test('cannot combine migrate with other roles in ROLES', () => {
     expect(load({ ROLES: 'migrate' }).roles).toEqual(['migrate']);
     expect(problemsOf({ ROLES: 'api,migrate' })).toEqual([
       'ROLES must not combine migrate with other roles, because it applies migrations and exits',
@@ -376,7 +376,7 @@ describe('token keys', () => {
     expect(namesOf(problemsOf({ TOKEN_KEYS: text }))).toEqual(['TOKEN_KEYS']);
   });
 
-  test('may have the ids 0 and 255', () => {
+  test('may have the IDs 0 and 255', () => {
     expect(load({ TOKEN_KEYS: `0:${key('a')},255:${key('b')}` }).tokenKeys.map(({ id }) => id)).toEqual([0, 255]);
   });
 });

@@ -125,7 +125,7 @@ try {
     ];
     const rows = [
       ['fetches of a publisher without experiments', `${fetches.without.toFixed(0)} /s`, ''],
-      [`with ${changes.length} experiments`, `${fetches.with.toFixed(0)} /s`, `${fetches.ratio.toFixed(2)} ×`],
+      [`with ${changes.length} experiments`, `${fetches.with.toFixed(0)} /s`, `${fetches.ratio.toFixed(2)}×`],
       [`report of ${users} users, ${users * 2.5} sessions`, ...ms(whole)],
       ['the same report by country', ...ms(byCountry)],
       ['adding these users to the totals', `${seconds.toFixed(0)} s`, `${(users / seconds / 1000).toFixed(0)} k/s`],

@@ -10,7 +10,7 @@ import { alarms, anyWins, isCalledDifferent, type Run, runWorld, sampleOf, type 
 const runs = 1000;
 /** Number of runs for results in which one percentage point matters. The standard error of the share is then 0.2%. */
 const manyRuns = 10 * runs;
-const percent = (part: number, digits = 1): string => `${(part * 100).toFixed(digits)} %`;
+const percent = (part: number, digits = 1): string => `${(part * 100).toFixed(digits)}%`;
 const runMany = (world: World, firstSeed: number, count = runs): Run[] =>
   Array.from({ length: count }, (_, at) => runWorld(world, firstSeed + at));
 const share = (results: readonly Run[], is: (run: Run) => boolean): number =>
@@ -49,28 +49,28 @@ const explained = withHistory.reduce((sum, run) => sum + run.explained, 0) / run
 const rows: [string, string, string][] = [
   [
     `A/A, ${runs} experiments, analysed on each of ${days} days: false winners`,
-    '≤ 5 %',
+    '≤ 5%',
     percent(share(same, (run) => run.wasSignificant)),
   ],
   [
     'always-valid intervals of difference and lift contain the true value on every day, without an effect',
-    '≥ 95 %',
+    '≥ 95%',
     percent(share(same, (run) => run.alwaysCovered)),
   ],
-  ['false winners if only 3 % of the users buy', '≤ 5 %', percent(share(sparse, (run) => run.wasSignificant))],
+  ['false winners if only 3% of the users buy', '≤ 5%', percent(share(sparse, (run) => run.wasSignificant))],
   [
     'false winners among four arms against one control',
-    '≤ 5 %',
+    '≤ 5%',
     percent(often(runs, (seed) => anyWins({ ...small, arms: 4 }, seed), 7_000_000)),
   ],
   [
     `always-valid intervals with an effect of ${percent(lift, 0)}`,
-    '≥ 95 %',
+    '≥ 95%',
     percent(share(real, (run) => run.alwaysCovered)),
   ],
   [
     `last-day interval (normal, 1.96 standard errors) contains the true value, ${manyRuns} experiments`,
-    '93–97 %',
+    '93–97%',
     percent(lastDay),
   ],
   [
@@ -79,31 +79,31 @@ const rows: [string, string, string][] = [
     [Math.min(...thousands), Math.max(...thousands)].map((part) => percent(part)).join(', '),
   ],
   [
-    `the same if only 3 % of the users buy, ${runs} experiments`,
+    `the same if only 3% of the users buy, ${runs} experiments`,
     '',
     percent(share(sparse, (run) => run.coveredAtTheEnd)),
   ],
   [
-    `power for ${percent(lift, 0)} with the ${needed} users that the plan requires for 80 %`,
-    '75–85 %',
+    `power for ${percent(lift, 0)} with the ${needed} users that the plan requires for 80%`,
+    '75–85%',
     percent(share(real, (run) => run.wasSignificant)),
   ],
   [
     'users saved by prior activity (CUPED), if it explains half of the revenue per session',
-    '≥ 20 %',
+    '≥ 20%',
     percent(explained),
   ],
   ['power with the same users and their prior activity', '', percent(share(withHistory, (run) => run.wasSignificant))],
-  ['1 % of one arm lost, 75,000 users per day: alarm during the experiment', '≥ 95 %', percent(check(0.01, 4_000_000))],
-  ['no users lost: false alarms during the experiment', '≤ 0.1 %', percent(check(0, 5_000_000), 2)],
+  ['1% of one arm lost, 75,000 users per day: alarm during the experiment', '≥ 95%', percent(check(0.01, 4_000_000))],
+  ['no users lost: false alarms during the experiment', '≤ 0.1%', percent(check(0, 5_000_000), 2)],
   [
-    'users of one arm had 20 % more prior activity, 840 users per arm: alarm',
+    'users of one arm had 20% more prior activity, 840 users per arm: alarm',
     '',
     percent(often(runs, (seed) => isCalledDifferent({ ...small, more: 0.2 }, seed), 8_000_000)),
   ],
   [
     'equal prior activity: false alarms',
-    '≤ 0.1 %',
+    '≤ 0.1%',
     percent(
       often(4 * runs, (seed) => isCalledDifferent({ ...small, more: 0 }, seed), 9_000_000),
       2,
@@ -124,10 +124,10 @@ run gives the same figures.
 ${table}
 
 The interval in reports is an asymptotic confidence sequence: it covers the true value at all times simultaneously, so
-it covers more than 95 % at any single time. The price is its width: about 3.0 standard errors instead of 1.96.
+it covers more than 95% at any single time. The price is its width: about 3.0 standard errors instead of 1.96.
 
-The last-day interval should cover 95 %. With ${runs} experiments, the measured coverage has a standard error of
-0.7 %, so a single thousand can be near an edge, like the first one (${percent(thousands[0] ?? 0)}). All ${manyRuns}
-cover ${percent(lastDay)}, ${distance.toFixed(1)} standard errors from 95 %: skewed revenue has little effect, if any.
+The last-day interval should cover 95%. With ${runs} experiments, the measured coverage has a standard error of
+0.7%, so a single thousand can be near an edge, like the first one (${percent(thousands[0] ?? 0)}). All ${manyRuns}
+cover ${percent(lastDay)}, ${distance.toFixed(1)} standard errors from 95%: skewed revenue has little effect, if any.
 `,
 );

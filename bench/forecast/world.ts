@@ -197,7 +197,7 @@ export function forecastWorld(seed: number, { future = 0, isRateUnknown = false 
     what:
       `${Math.round(perDay)} sessions a day, ${historyDays} days, ${count} others, ` +
       `${isRunning ? 'running' : 'new'} ${campaigns.at(-1)?.payout.kind}, ` +
-      `rates ${(100 * baseRate).toFixed(0)} % ± ${rateSpread.toFixed(2)}, ${positions} positions, ` +
+      `rates ${(100 * baseRate).toFixed(0)}% ± ${rateSpread.toFixed(2)}, ${positions} positions, ` +
       `${meanVisits.toFixed(1)} visits, ${JSON.stringify(campaigns.at(-1)?.rules)}`,
     historyDays,
     offersPerResponse: positions,

@@ -108,8 +108,8 @@ export const budgetWorlds: readonly BudgetWorld[] = [
     rules: budget(5),
   }),
   worldOf({
-    name: '10 % click',
-    what: 'budget 20.00 at 0.50; 25 users per second, 10 % click, after 20 s on average',
+    name: '10% click',
+    what: 'budget 20.00 at 0.50; 25 users per second, 10% click, after 20 s on average',
     ...busy,
     rules: budget(20),
   }),
@@ -123,20 +123,20 @@ export const budgetWorlds: readonly BudgetWorld[] = [
   }),
   worldOf({
     name: 'daily budget of 100.00',
-    what: '100.00 per day at 0.50; 25 users per second, 10 % click, after 20 s on average',
+    what: '100.00 per day at 0.50; 25 users per second, 10% click, after 20 s on average',
     ...busy,
     rules: budget(100, 'day'),
   }),
   worldOf({
     name: 'lifetime budget of 400.00',
-    what: 'budget 400.00 at 0.50; 40 users per second, 10 % click, after 20 s on average',
+    what: 'budget 400.00 at 0.50; 40 users per second, 10% click, after 20 s on average',
     ...busy,
     asks: () => 40,
     rules: budget(400),
   }),
   worldOf({
     name: 'two processes',
-    what: 'as “10 % click”, served by two processes alternately',
+    what: 'as “10% click”, served by two processes alternately',
     ...busy,
     rules: budget(20),
     processes: 2,
@@ -145,7 +145,7 @@ export const budgetWorlds: readonly BudgetWorld[] = [
   worldOf({
     name: 'conversions after an hour',
     what:
-      'budget 50.00 at 2.00 per conversion; a user every 4 s for 6 hours, 20 % click, 20 % of them convert after ' +
+      'budget 50.00 at 2.00 per conversion; a user every 4 s for 6 hours, 20% click, 20% of them convert after ' +
       'an hour on average',
     payout: { kind: 'cpa', amount: 2 },
     rules: budget(50),
@@ -200,7 +200,7 @@ export const budgetWorlds: readonly BudgetWorld[] = [
     name: 'goal next to a better paid campaign',
     what:
       'goal of 500 clicks in 2 hours at 0.01 per click, next to a campaign at 10.00 per thousand; one user per ' +
-      'second, 10 % click',
+      'second, 10% click',
     payout: { kind: 'cpc', amount: 0.01 },
     rules: () => ({}),
     goal: (startMs) => ({ metric: 'clicks', count: 500, by: new Date(startMs + 2 * hourS * 1000).toISOString() }),

@@ -14,7 +14,7 @@ const only = process.argv[3] ?? '';
 const seedsOf = ({ plan }: BudgetWorld): number => Number(process.argv[4] ?? (plan === undefined ? 5 : 1));
 
 const amount = (value: number): string => (Number.isInteger(value) ? String(value) : value.toFixed(2));
-const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+const percent = (share: number): string => `${(100 * share).toFixed(1)}%`;
 
 /** Formats the median over several seeds, and the worst value if it differs. */
 function spread(values: readonly number[], text: (value: number) => string, isHighBad = true): string {
@@ -46,7 +46,7 @@ function rowOf(world: BudgetWorld, runs: readonly BudgetVerdict[]): string {
 }
 
 const lines = [
-  '| World | seeds | limit | booked | share of the limit | unbilled | 99 % booked after | shown | in the first 30 s ' +
+  '| World | seeds | limit | booked | share of the limit | unbilled | 99% booked after | shown | in the first 30 s ' +
     '| longest gap | largest deviation from the plan | false `budget_reached` |',
   '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
 ];
@@ -83,13 +83,13 @@ application (fetch, beacons, clicks, conversions, jobs) runs on a real database 
 (bench/money/budget-world.ts). Unless stated otherwise, clicks follow 5 to 60 s after their impression, and conversions
 the same time after their click. “Booked” is summed from the events and bookings themselves. For several seeds, the
 table shows the median, and the worst value if it differs (for false events, their total). With a budget of 40 events,
-one unbilled event is 2.4 %.
+one unbilled event is 2.4%.
 
 ${budgetWorlds.map(({ name, what }) => `- **${name}**: ${what}`).join('\n')}
 
 ${lines.join('\n')}
 
-Goals: always booked ≤ limit; ≥ 99 % booked if traffic allows; unbilled ≤ 2 %; within 3 % of the plan at each hour;
+Goals: always booked ≤ limit; ≥ 99% booked if traffic allows; unbilled ≤ 2%; within 3% of the plan at each hour;
 no gap longer than 1/50 of the period while there is traffic and the limit is not reached; no false events.
 `;
 if (only === '') writeFileSync('bench/results/budgets.md', text);

@@ -62,7 +62,7 @@ function shuffled(seed: number, salt: number, count: number): number[] {
 const tenOffers = (seed: number, over: Pick<World, 'name'> & Partial<World>): World => {
   const order = shuffled(seed, 1, 10);
   return worldOf({
-    what: '10 offers clicked by 1 to 10 %, 100 responses per second',
+    what: '10 offers clicked by 1 to 10%, 100 responses per second',
     offers: cpcOffers(10),
     clickRate: (offer) => 0.01 * (1 + (order[offer] as number)),
     ...over,
@@ -76,8 +76,8 @@ function newcomer(seed: number): DisturbedWorld {
   const rates = Array.from({ length: count }, (_, offer) => best * (offer === 0 ? 1 : 0.4 + 0.6 * u(3, offer)));
   return {
     ...worldOf({
-      name: 'a new offer, 25 % better',
-      what: '3 to 10 offers, the best clicked by 4 to 12 %; a 25 % better offer is added after 20,000 responses',
+      name: 'a new offer, 25% better',
+      what: '3 to 10 offers, the best clicked by 4 to 12%; a 25% better offer is added after 20,000 responses',
       answers: 40_000,
       offers: cpcOffers(count + 1),
       positions: 2,
@@ -95,7 +95,7 @@ function conversions(seed: number, answers: number): DisturbedWorld {
   return {
     ...worldOf({
       name: 'CPA offers, events 10 s late',
-      what: '10 offers clicked by 4 to 13 %, of which 10 to 28 % convert, after a minute; events arrive 10 s late',
+      what: '10 offers clicked by 4 to 13%, of which 10 to 28% convert, after a minute; events arrive 10 s late',
       answers,
       offers: paidOffers(Array.from({ length: 10 }, () => pays('cpa', 10))),
       clickRate: (offer) => 0.01 * (4 + (clicks[offer] as number)),

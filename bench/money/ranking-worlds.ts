@@ -7,7 +7,7 @@ export const rankingWorlds = (seed: number): World[] => [
   twoDevices(seed),
   attributes(seed, {
     name: 'two of eight attributes matter',
-    what: '5 offers, 8 attributes with 3 values; two of them have effects on the log-odds N(0, 1); base rate 5 %',
+    what: '5 offers, 8 attributes with 3 values; two of them have effects on the log-odds N(0, 1); base rate 5%',
     offers: 5,
     keys: 8,
     values: 3,
@@ -15,7 +15,7 @@ export const rankingWorlds = (seed: number): World[] => [
   }),
   attributes(seed, {
     name: '36 attributes matter a little',
-    what: '6 offers, 36 attributes with 2 values, effects on the log-odds N(0, 0.2²); base rate 5 %',
+    what: '6 offers, 36 attributes with 2 values, effects on the log-odds N(0, 0.2²); base rate 5%',
     offers: 6,
     keys: 36,
     values: 2,
@@ -24,7 +24,7 @@ export const rankingWorlds = (seed: number): World[] => [
   }),
   attributes(seed, {
     name: '16 attributes, 26 offers',
-    what: '26 offers, 16 attributes with 2 values, effects on the log-odds N(0, 0.3²); base rate 5 %',
+    what: '26 offers, 16 attributes with 2 values, effects on the log-odds N(0, 0.3²); base rate 5%',
     offers: 26,
     keys: 16,
     values: 2,
@@ -62,7 +62,7 @@ const twoDevices = (seed: number): World => {
   const u = uniforms(seed);
   return worldOf({
     name: 'two devices',
-    what: '2 offers; on phones, 12 % click A and 2 % click B, on desktops vice versa; half of the users have phones',
+    what: '2 offers; on phones, 12% click A and 2% click B, on desktops vice versa; half of the users have phones',
     answers: 10_000,
     offers: cpcOffers(2),
     asker: (at) =>
@@ -120,7 +120,7 @@ function pairs(seed: number): World {
   const bit = (asker: Asker, key: string): boolean => asker.custom.get(key) === '1';
   return worldOf({
     name: 'attributes that matter only in pairs',
-    what: '2 offers; A is clicked by 8 % if two attributes are equal, otherwise by 4 %; B vice versa',
+    what: '2 offers; A is clicked by 8% if two attributes are equal, otherwise by 4%; B vice versa',
     offers: cpcOffers(2),
     asker: (at) => ({ custom: new Map(['x', 'y'].map((key, k) => [key, u(1 + k, at) < 0.5 ? '1' : '0'])) }),
     clickRate: (offer, asker) => ((bit(asker, 'x') === bit(asker, 'y')) === (offer === 0) ? 0.08 : 0.04),
@@ -135,9 +135,9 @@ const newcomer = (seed: number): World => {
   const rates = [0.06, 0.05, 0.04, 0.075];
   void seed;
   return worldOf({
-    name: 'a new offer, 25 % better',
+    name: 'a new offer, 25% better',
     what:
-      '4 offers with 6, 5, 4 and 7.5 %; the last is added after 20,000 responses; 2 positions, the second is seen ' +
+      '4 offers with 6, 5, 4 and 7.5%; the last is added after 20,000 responses; 2 positions, the second is seen ' +
       'by half',
     answers: 30_000,
     offers: cpcOffers(4),
@@ -154,7 +154,7 @@ const swap = (seed: number): World => {
   void seed;
   return worldOf({
     name: 'rates swap halfway',
-    what: '4 offers with 8, 5, 3 and 2 %; in the opposite order after 15,000 responses',
+    what: '4 offers with 8, 5, 3 and 2%; in the opposite order after 15,000 responses',
     answers: 30_000,
     changesAt,
     offers: cpcOffers(4),
@@ -183,7 +183,7 @@ function payouts(seed: number): World {
     name: 'cpc, cpa and cpm together',
     what:
       '6 offers at 0.40 and 0.60 per click, 6.00 and 9.00 per conversion, 20.00 and 26.00 per thousand; clicks ' +
-      '3 to 8 % by device, conversions 6 and 8 %, after a minute on average',
+      '3 to 8% by device, conversions 6 and 8%, after a minute on average',
     offers: paidOffers(kinds),
     asker: (at) => ({ device: u(1, at) < 0.5 ? 'mobile' : 'desktop', custom: new Map() }),
     clickRate: (offer, { device }) => 0.03 + 0.05 * u(device === 'mobile' ? 2 : 3, offer),
@@ -197,7 +197,7 @@ function lateConversions(seed: number): World {
   return worldOf({
     name: 'conversions after hours',
     what:
-      '6 offers paid by conversion (2 to 10 % of clicks, clicks 3 to 8 %), 2 hours after the click on average; ' +
+      '6 offers paid by conversion (2 to 10% of clicks, clicks 3 to 8%), 2 hours after the click on average; ' +
       '2 responses per second, 6 hours',
     answers: 43_200,
     perSecond: 2,

@@ -57,7 +57,7 @@ function runOf(world: World, policy: Policy, seed: number): Run {
 }
 
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
-const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+const percent = (share: number): string => `${(100 * share).toFixed(1)}%`;
 
 /**
  * Returns the number of responses after which the next window reaches the required revenue share, summed over all runs,
@@ -75,7 +75,7 @@ function answersUntilReached(runs: readonly Run[], from: number): number | null 
 }
 
 const lines = [
-  '| World | Ranking | share of the best | by tenth | best offer first, last tenth | responses until 90 % |',
+  '| World | Ranking | share of the best | by tenth | best offer first, last tenth | responses until 90% |',
   '| --- | --- | --- | --- | --- | --- |',
 ];
 const started = performance.now();
@@ -113,7 +113,7 @@ const text = `# money
 ${seeds} seeded worlds of each kind with known true rates (bench/money/ranking-worlds.ts), simulated with the engine's
 own decision and learning code on a simulated clock. All rankings receive events every two seconds. The table shows the
 true expected revenue as a share of the revenue of a ranking that knows the true rates, over the whole run and in each
-tenth of it. It also shows after how many responses the next ${window} earn ${100 * reached} % of that, on average over
+tenth of it. It also shows after how many responses the next ${window} earn ${100 * reached}% of that, on average over
 all seeds. The logistic sampler stores the full covariance of each offer, and learns immediately if no click will come.
 
 ${worlds.map(({ name, what, answers }) => `- **${name}**: ${what}; ${answers} responses`).join('\n')}

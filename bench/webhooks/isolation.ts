@@ -24,7 +24,7 @@ const tickMs = 50;
 export async function benchHanging(stage: Stage, seconds: number): Promise<IsolationResult[]> {
   const results: IsolationResult[] = [];
   for (const share of [0, 0.5, 0.9]) {
-    const what = `200 endpoints, ${share * 100} % hang`;
+    const what = `200 endpoints, ${share * 100}% hang`;
     results.push(
       judge(results[0], what, await startDelays(stage, { endpoints: 200, hanging: 200 * share, burst: 0, seconds })),
     );

@@ -27,7 +27,7 @@ export const auditLog: Resource = {
         'Type of the actor: `key`, `user` or `system`. `system` is an operator command, the webhook dispatcher, ' +
         'or the sign-in process.',
     }),
-    actor_id: orNull(Type.Integer(), { description: 'Id of the key or user, or `null` for operator commands.' }),
+    actor_id: orNull(Type.Integer(), { description: 'ID of the key or user, or `null` for operator commands.' }),
     actor_label: Type.String({ description: 'Name of the key or e-mail address of the user.' }),
     action: Type.String({
       description:
@@ -36,7 +36,7 @@ export const auditLog: Resource = {
     }),
     resource: Type.String({ description: 'Type of the resource, such as `offers`.' }),
     resource_id: Type.String({
-      description: 'Id of the resource: the name of a placement, the e-mail address of a user, or a numeric id.',
+      description: 'ID of the resource: the name of a placement, the e-mail address of a user, or a numeric ID.',
     }),
     changes: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
   },

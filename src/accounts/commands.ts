@@ -11,7 +11,7 @@ export const accountCommands: readonly Command[] = [
         'reads the password from standard input; otherwise the command asks for it or generates one',
       ),
       'remove-two-factor': flag(
-        'also resets two-factor authentication, for an operator who lost phone and recovery codes',
+        'also resets two-factor authentication, for an operator who has lost phone and recovery codes',
       ),
     },
     examples: ['operator create --email you@example.com'],

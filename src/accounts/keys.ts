@@ -72,7 +72,7 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
     ...stamps,
     revoked_at: orNull(timestamp(), { description: 'Time when the key was revoked, or `null`.' }),
     limited_by_keys: Type.Array(Type.Integer(), {
-      description: 'Ids of the keys that created this key. Its calls also count against their rate limits.',
+      description: 'IDs of the keys that created this key. Its calls also count against their rate limits.',
     }),
   },
   removedAt: 'revoked_at',

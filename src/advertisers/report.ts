@@ -33,7 +33,7 @@ export async function readReportScope(work: Work, advertiserId: number): Promise
 }
 
 /**
- * Sums the results of an advertiser's campaigns at all publishers that serve them. Days begin and end in each
+ * Adds up the results of an advertiser's campaigns at all publishers that run them. Days begin and end in each
  * publisher's time zone.
  * @throws AppError invalid_request, report_too_large, unavailable
  */

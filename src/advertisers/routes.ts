@@ -37,7 +37,7 @@ const query = Type.Object({
 const row = Type.Object(
   {
     id: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Id of the campaign or publisher, or `null` for a day.',
+      description: 'ID of the campaign or publisher, or `null` for a day.',
     }),
     name: Type.String({ description: 'Name of the campaign or publisher, or the day.' }),
     currency: Type.String(),
@@ -52,7 +52,7 @@ const schema = {
   operationId: 'getAdvertiserReport',
   summary: 'Get an advertiser report',
   description:
-    "Reports the results of the advertiser's campaigns at all publishers that serve them. A key that is limited " +
+    "Reports the results of the advertiser's campaigns at all publishers that run them. A key that is limited " +
     'to campaigns sees only these campaigns.',
   tags: ['Reports'],
   params: Type.Object({ id: Type.String() }),

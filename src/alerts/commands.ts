@@ -53,8 +53,8 @@ export const alertCommands: readonly Command[] = [
     about: 'Adds a metric alert, or previews how often its condition was met in the last 30 days',
     options: {
       metric: text('METRIC', 'sessions, fill_rate, impressions, clicks, ctr, conversions, cvr or revenue'),
-      below: text('VALUE', 'count or amount, or percentage of a rate'),
-      above: text('VALUE', 'count or amount, or percentage of a rate'),
+      below: text('VALUE', 'threshold: a count or an amount, or a percentage for a rate'),
+      above: text('VALUE', 'threshold: a count or an amount, or a percentage for a rate'),
       drop: text('PERCENT', 'drop since the same hours of the previous week'),
       rise: text('PERCENT', 'rise since the same hours of the previous week'),
       placement: text('NAME', 'only this placement'),

@@ -36,7 +36,7 @@ const alertView = Type.Object(
   {
     id: Type.Integer(),
     kind,
-    subject: Type.String({ description: 'Identifies the affected object, such as by the id of an endpoint.' }),
+    subject: Type.String({ description: 'Identifies the affected object, such as by the ID of an endpoint.' }),
     title: Type.String(),
     reason: Type.String(),
     raised_at: time,
@@ -87,7 +87,7 @@ const listAnswer = Type.Object(
 
 const muteBody = Type.Object(
   {
-    hours: Type.Integer({ minimum: 1, maximum: maxMuteHours, default: 168, description: 'Duration, in hours.' }),
+    hours: Type.Integer({ minimum: 1, maximum: maxMuteHours, default: 168, description: 'Hours until the mute ends.' }),
     note: Type.String({ maxLength: maxNoteLength, default: '', description: 'Reason, visible to your colleagues.' }),
   },
   { title: 'AlertMuteRequest', additionalProperties: false },
@@ -177,7 +177,7 @@ export async function alertRoutes(app: App, { http, ...deps }: RouteDeps): Promi
     operationId: 'muteAlert',
     summary: 'Mute an alert',
     description:
-      'During the mute, no messages are sent for alerts of the same kind and subject, or for any alert if the id is ' +
+      'During the mute, no messages are sent for alerts of the same kind and subject, or for any alert if the ID is ' +
       '`all`. They still appear in the inbox.',
     tags,
     params,
@@ -203,7 +203,7 @@ export async function alertRoutes(app: App, { http, ...deps }: RouteDeps): Promi
   const unmuteSchema = {
     operationId: 'unmuteAlert',
     summary: 'Unmute an alert',
-    description: 'Sends messages again for new alerts of the same kind and subject, or for all if the id is `all`.',
+    description: 'Sends messages again for new alerts of the same kind and subject, or for all if the ID is `all`.',
     tags,
     params,
     querystring: publisherQuery,

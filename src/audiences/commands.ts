@@ -2,7 +2,7 @@ import { type Command, flag, text } from '../command-line/command.ts';
 import { fileOptions } from '../command-line/file-options.ts';
 
 const members = {
-  emails: flag('the values are SHA-256 hashes of e-mail addresses instead of ids'),
+  emails: flag('the values are SHA-256 hashes of e-mail addresses instead of IDs'),
 };
 
 /** Commands for audiences and their members. */
@@ -36,7 +36,7 @@ export const audienceCommands: readonly Command[] = [
   {
     name: 'audiences overlap',
     args: 'KEY OTHER',
-    about: 'Counts the users who are in two audiences',
+    about: 'Counts the users that two audiences have in common',
     options: {},
     callsService: true,
     examples: ['audiences overlap customers newsletter'],
@@ -72,7 +72,7 @@ export const audienceCommands: readonly Command[] = [
   {
     name: 'audiences add',
     args: 'KEY ID…',
-    about: 'Adds users by their ids',
+    about: 'Adds users by their IDs',
     options: members,
     callsService: true,
     examples: ['audiences add customers user-42 user-43'],
@@ -81,7 +81,7 @@ export const audienceCommands: readonly Command[] = [
   {
     name: 'audiences remove',
     args: 'KEY ID…',
-    about: 'Removes users by their ids',
+    about: 'Removes users by their IDs',
     options: members,
     callsService: true,
     examples: ['audiences remove customers user-42'],

@@ -68,7 +68,7 @@ export type PlanCurve = {
   zone: string;
   /** Planned use since the start of the period, at each full hour or, for months, at the start of each day. */
   points: readonly { atMs: number; planned: number }[];
-  /** Use in the period so far, including reservations, and the use that is planned by now. */
+  /** Usage in the period so far, including reservations, and the usage that the plan expects by now. */
   used: number;
   planned: number;
   /** Share of the decisions in which the campaign takes part because of this plan. */

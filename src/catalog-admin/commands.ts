@@ -60,7 +60,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'controls list',
     args: 'PUBLISHER',
-    about: 'Lists the block rules with their notes and ends',
+    about: 'Lists the block rules with their notes and end times',
     options: {},
     callsService: true,
     examples: ['controls list 1', 'controls list 1 --json'],
@@ -150,7 +150,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'translations export',
     args: 'FILE',
-    about: 'Exports offer texts to a CSV file for translators',
+    about: 'Exports offer copy to a CSV file for translators',
     options: {
       offer: text('ID', 'only this offer'),
       campaign: text('ID', 'only offers of this campaign'),
@@ -163,7 +163,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'translations import',
     args: 'FILE',
-    about: 'Imports offer texts from an exported CSV file',
+    about: 'Imports offer copy from an exported CSV file',
     options: fileOptions({ isList: false }),
     callsService: true,
     examples: ['translations import texts.csv --dry-run', 'translations import texts.csv'],

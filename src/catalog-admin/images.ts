@@ -169,7 +169,7 @@ const maxFields = 10;
 
 /** Description of the image limits, for the API reference. */
 export const imageLimits =
-  'the file `image`: PNG, JPEG, WebP or SVG (kept as PNG), at most 5 MB, 20,000 pixels a side and 50 million in all';
+  'the file `image`: PNG, JPEG, WebP or SVG (stored as PNG) of at most 5 MB, 20,000 pixels per side and 50 megapixels';
 
 /**
  * Enables multipart image forms for the routes of a scope.

@@ -179,11 +179,11 @@ const names = (description: string) => Type.Optional(Type.Array(text(100), { max
 
 const sequenceMatch = Type.Object(
   {
-    offers: ids('Ids of offers.'),
-    campaigns: ids('Ids.'),
-    advertisers: ids('Ids.'),
+    offers: ids('IDs of offers.'),
+    campaigns: ids('IDs of campaigns.'),
+    advertisers: ids('IDs of advertisers.'),
     categories: names('Names of categories.'),
-    tags: names('Names.'),
+    tags: names('Names of tags.'),
   },
   { title: 'SequenceMatch', additionalProperties: false, description: 'Matches offers that are in any of the lists.' },
 );

@@ -40,8 +40,8 @@ export type CatalogStore = {
   ready: (publisherId: number) => Promise<void> | null;
   /**
    * Returns a snapshot that contains all campaigns that background jobs check, regardless of which publishers are
-   * loaded: campaigns with total caps, goals, an end or coupon codes. If publishers are loaded on first use, it lacks
-   * images and most texts, and it can be up to a minute old.
+   * loaded: campaigns with total caps, goals, an end or coupon codes. If publishers are loaded on first use, it
+   * contains no images and little copy, and it can be up to a minute old.
    */
   checked: () => Promise<Snapshot>;
   /** Loads the campaigns of several publishers. */

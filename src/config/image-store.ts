@@ -6,7 +6,7 @@ export type ImageStoreSetting = { kind: 'database' } | StorageSetting;
 type ImageStoreVariables = { store: string; accessKeyId: string; secretAccessKey: string };
 
 /**
- * Parses IMAGE_STORE: empty, or the location of a storage.
+ * Parses IMAGE_STORE: empty, or a storage location.
  * @param problems array to which problems are added
  */
 export const parseImageStore = (variables: ImageStoreVariables, problems: string[]): ImageStoreSetting =>

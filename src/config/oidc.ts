@@ -88,7 +88,7 @@ function isIssuer(text: string): boolean {
   return isSafe && url.search === '' && url.hash === '' && url.username === '';
 }
 
-const grantForm = 'operator, admin:12, manager:12, analyst:12 or role/NAME:12, where 12 is a publisher id';
+const grantForm = 'operator, admin:12, manager:12, analyst:12 or role/NAME:12, where 12 is a publisher ID';
 
 function parseGrant(text: string): Grant | null {
   if (text === 'operator') return { role: 'operator', publisherId: null };

@@ -143,7 +143,7 @@ export function parseTokenKeys(text: string, problems: string[]): TokenKey[] {
     const id = Number(match?.[1]);
     if (match?.[2] === undefined || id > 255)
       problems.push(
-        'TOKEN_KEYS entries must have the form "1:secret", with an id of 0–255 and a secret of at least 32 characters',
+        'TOKEN_KEYS entries must have the form "1:secret", with an ID of 0–255 and a secret of at least 32 characters',
       );
     else if (keys.some((key) => key.id === id)) problems.push(`TOKEN_KEYS contains the id ${id} twice`);
     else keys.push({ id, secret: match[2] });

@@ -99,7 +99,7 @@ export const configSchema = Type.Object({
     default: '',
     description: 'Issuer URL (https) of the OpenID Connect provider. Empty disables single sign-on.',
   }),
-  OIDC_CLIENT_ID: Type.String({ default: '', description: 'Client id at the provider.' }),
+  OIDC_CLIENT_ID: Type.String({ default: '', description: 'Client ID at the provider.' }),
   OIDC_CLIENT_SECRET: Type.String({
     default: '',
     description: 'Client secret at the provider. Empty for a public client.',
@@ -120,7 +120,7 @@ export const configSchema = Type.Object({
   OIDC_ROLES: Type.String({
     default: '',
     description:
-      'Roles by claim value, such as "perks-ops=operator; shop-team=manager:12", where 12 is a publisher id.',
+      'Roles by claim value, such as "perks-ops=operator; shop-team=manager:12", where 12 is a publisher ID.',
   }),
   OIDC_DEFAULT_ROLE: Type.String({
     default: '',

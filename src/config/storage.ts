@@ -17,7 +17,7 @@ export type StorageSetting = { kind: 'folder'; path: string } | BucketSetting;
 type StorageVariables = { name: string; store: string; accessKeyId: string; secretAccessKey: string };
 
 /**
- * Parses the location of a storage: the absolute path of a folder, also as a `file:` URL, or
+ * Parses a storage location: the absolute path of a folder, its `file:` URL, or
  * `s3://bucket/prefix?endpoint=https://…&region=…`.
  * @param name name of the variable, for the problems
  * @param problems array to which problems are added

@@ -54,7 +54,7 @@ export const poolView = Type.Object(
     low_share: Type.Integer({ description: 'Remaining share of the codes, in percent, below which the stock is low.' }),
     low_hours: Type.Integer({ description: "Hours of remaining stock at today's rate, below which the stock is low." }),
     paused_since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-      description: 'Time since when the offer is paused because its pool is empty.',
+      description: 'Time at which the offer was paused because its pool was empty.',
     }),
   },
   { title: 'CouponPool' },
@@ -188,7 +188,7 @@ export async function shareCode(work: Work, offerId: number, code: string): Prom
   await auditPool(work, offerId, before, await requirePool(work.executor, offerId));
 }
 
-/** Stores the odds of guessing a code of a pattern, if they are worse than those of the pool's other patterns. */
+/** Stores the odds of guessing a code from a pattern, if the pool's other patterns are harder to guess. */
 export async function noteOdds(executor: Executor, offerId: number, odds: number): Promise<void> {
   await executor.query(
     'update coupon_pools set guess_odds = least(guess_odds, $2) where offer_id = $1 and guess_odds is distinct from $2',

@@ -22,7 +22,7 @@ const texts: Record<Redemption, { operationId: string; summary: string; descript
   cancelled: {
     operationId: 'reportCouponCancelled',
     summary: 'Report a cancelled code',
-    description: 'Reverses a redemption and invalidates the code. Repeating it has no effect.',
+    description: 'Reverses a redemption and invalidates the code. Repeating the report has no effect.',
   },
 };
 

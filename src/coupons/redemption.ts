@@ -18,7 +18,7 @@ const int32 = { minimum: 1, maximum: 2 ** 31 - 1 };
 /** Body of a redemption report (docs/reference/perks-and-wallet.md#redemptions). */
 export const redemptionBody = Type.Object(
   {
-    advertiser_id: Type.Integer({ ...int32, description: 'Id of the advertiser whose secret signs the report.' }),
+    advertiser_id: Type.Integer({ ...int32, description: 'ID of the advertiser whose secret signs the report.' }),
     offer_id: Type.Integer(int32),
     code: text(maxCodeLength, 'Code as the user presented it.'),
     signature: text(

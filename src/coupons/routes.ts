@@ -17,7 +17,7 @@ import { type CouponService, maxUploadBytes } from './service.ts';
 import { stockView } from './stock.ts';
 
 const tags = ['Coupons'];
-const params = Type.Object({ id: Type.String({ description: 'Id of the offer.' }) });
+const params = Type.Object({ id: Type.String({ description: 'ID of the offer.' }) });
 type OfferRoute = { Params: Static<typeof params> };
 
 const codesPath = '/manage/v1/offers/:id/coupon-codes';
@@ -108,7 +108,7 @@ export async function couponListRoutes(app: App, { http, service }: RouteDeps): 
     querystring: poolsQuery,
     operationId: 'listCouponPools',
     summary: 'List the coupon pools of all offers',
-    description: 'Returns the stock and the state of each pool, in the order of the offer ids.',
+    description: 'Returns the stock and the state of each pool, in the order of the offer IDs.',
     response: { 200: poolsAnswer, ...errorAnswers(400, 401, 403) },
   };
   app.get('/manage/v1/coupon-pools', { schema, ...requirePermission(http, 'offers/management') }, async (request) => {

@@ -17,14 +17,14 @@ export const stockView = Type.Object(
       description: 'Number of codes that the advertiser reported as cancelled. They are not given to other users.',
     }),
     hours_left: Type.Union([Type.Number(), Type.Null()], {
-      description: "Time in hours for which the codes last at today's rate, or `null` if no code was given today.",
+      description: "Number of hours that the codes last at today's rate, or `null` if no code was given today.",
     }),
     low: Type.Boolean({ description: 'Whether the stock is below a threshold of the pool.' }),
     expired: Type.Boolean({ description: 'Whether the pool has expired. An expired pool gives no codes.' }),
     guess_odds: Type.Union([Type.Integer(), Type.Null()], {
       description:
-        'Possible codes for each valid code, for the most guessable pattern. Below 1,000,000, codes are easy to ' +
-        'guess. `null` if no code was made from a pattern.',
+        'Number of possible codes per valid code, for the pattern that is easiest to guess. Below 1,000,000, codes ' +
+        'are easy to guess. `null` if no code was generated from a pattern.',
     }),
     loading: Type.Union([Type.Object({ received: Type.Integer(), total: Type.Integer() }), Type.Null()], {
       description: 'Progress of an upload: number of lines that were read. `null` if no upload is running.',

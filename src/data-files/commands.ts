@@ -4,7 +4,7 @@ import { type Command, text } from '../command-line/command.ts';
 export const dataCommands: readonly Command[] = [
   {
     name: 'data status',
-    about: 'Shows how far the export has got; exits with 1 if it is failing or behind',
+    about: 'Shows until when data has been exported; exits with 1 if the export is failing or behind',
     options: {},
     examples: ['data status', 'data status --json'],
     load: async () => (await import('./commands/data.ts')).showStatus,

@@ -47,7 +47,7 @@ const userColumns: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Number of replaced files after which a manifest is written. With a manifest for each partition, there would soon be
- * more manifests than anyone can read.
+ * too many manifests to read.
  */
 const maxReplaced = 1000;
 
@@ -57,8 +57,8 @@ const noUser = '00000000-0000-0000-0000-000000000000';
 /**
  * Rewrites partitions that have several small files or rows of erased users. New files are written first, then a
  * manifest that replaces the previous files, and only then are those removed. A compaction that is killed can be
- * repeated. However large a partition is, one file that is read and one that is written are in memory. The caller must
- * hold the lock of the export. It is checked again before each manifest and each removal.
+ * repeated. Only one input file and one output file are in memory at a time, regardless of the partition's size. The
+ * caller must hold the lock of the export. It is checked again before each manifest and each removal.
  */
 export async function compactDataFiles(
   storage: Storage,

@@ -27,8 +27,8 @@ export function eligibilityOf(draft: CampaignDraft, publisher: Publisher): (cont
 }
 
 /**
- * Condition of a draft. `key` is the targeting list of the rule `targeting`, or for `conditions` the index of the part
- * among the parts that must all be met. It is null for other rules.
+ * Condition of a draft. For the rule `targeting`, `key` is the targeting list. For `conditions`, it is the index of the
+ * condition among those that must all be met. For other rules, it is null.
  */
 export type DraftCondition = { rule: Exclusion['rule']; key: string | null };
 

@@ -56,7 +56,7 @@ export const draftCommands: readonly Command[] = [
   {
     name: 'drafts undo',
     args: 'DRAFT',
-    about: 'Undoes the decision about a draft; an approved change is reverted',
+    about: 'Undoes the decision on a draft; an approved change is reverted',
     options: {},
     callsService: true,
     examples: ['drafts undo 12'],

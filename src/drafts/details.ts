@@ -12,7 +12,7 @@ export type DraftDetails = {
   current: View | null;
   names: RowNames;
   advertiserName: string;
-  /** Live texts of the offer that a new or changed image belongs to. Empty for other drafts. */
+  /** Live copy of the offer that a new or changed image belongs to. Empty for other drafts. */
   offerTexts: Values;
   /** Default values of a new row. */
   defaults: Values;

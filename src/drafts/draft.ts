@@ -58,19 +58,19 @@ export const drafts: Resource = {
   readOnly: {
     campaign_id: idSchema,
     advertiser_id: orNull(idSchema, {
-      description: 'Advertiser whose account proposed the draft. `null` for the publisher.',
+      description: 'Advertiser whose account proposed the draft. `null` if the publisher proposed it.',
     }),
     resource: Type.Union(
       ['offers', 'creatives', 'campaigns'].map((kind) => Type.Literal(kind)),
       { description: 'Type of the resource.' },
     ),
     row_id: orNull(idSchema, {
-      description: 'Id of the changed or created row. `null` for a new row that is not live yet.',
+      description: 'ID of the changed or created row. `null` for a new row that is not live yet.',
     }),
     subject: Type.String({ description: 'Title of the offer or name of the campaign.' }),
     changes: fields('Proposed values by field.'),
     base: fields('Values of these fields when the draft was proposed or last compared. Empty for a new row.'),
-    note: Type.String({ description: 'Note of the author.' }),
+    note: Type.String({ description: "Author's note." }),
     has_picture: Type.Boolean({
       description:
         'Whether the draft has an uploaded image of a new creative, or the first image of a new offer. The image ' +

@@ -9,7 +9,9 @@ import { advertiserPath, publisherPath } from '../shell/context.ts';
 import { momentText } from '../shell/format.ts';
 import type { Draft, DraftState } from './draft.ts';
 
-/** Delay of a mail, in milliseconds. A decision that is undone within this time is not mailed. */
+/**
+ * Delay before an e-mail is sent, in milliseconds. No e-mail is sent about a decision that is undone within this time.
+ */
 const delayMs = minuteMs;
 const maxBatch = 20;
 const maxAttempts = 6;
@@ -25,8 +27,8 @@ const isRecipient = `exists (
       else m.advertiser_id = d.advertiser_id end)`;
 
 /**
- * Requests the mails about a decision: to the accounts of the advertiser that proposed the draft, or to the publisher's
- * user who did. The user who decided gets no mail.
+ * Requests the e-mails about a decision: to the accounts of the advertiser that proposed the draft, or to the
+ * publisher's user who did. The user who decided gets no e-mail.
  */
 export async function requestMails({ executor, nowMs }: Work, { id }: Draft, by: Actor): Promise<void> {
   await executor.query(
@@ -58,8 +60,8 @@ type Due = {
 };
 
 /**
- * Claims the due mails and schedules their next attempts, after 2, 4, 8 … minutes. If a process dies while it sends a
- * mail, another process sends it after two minutes.
+ * Claims the due e-mails and schedules their next attempts, after 2, 4, 8 … minutes. If a process dies while it sends
+ * an e-mail, another process sends it after two minutes.
  */
 const claimSql = `
 with due as (

@@ -37,7 +37,7 @@ const proposalBody = Type.Object(
     resource: Type.Union(['offers', 'creatives', 'campaigns'].map((kind) => Type.Literal(kind))),
     row_id: Type.Optional(
       Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
-        description: 'Id of the row to change. `null` for a new row.',
+        description: 'ID of the row to change. `null` for a new row.',
       }),
     ),
     changes: Type.Record(Type.String(), Type.Unknown(), {
@@ -49,7 +49,7 @@ const proposalBody = Type.Object(
       Type.Integer({
         minimum: 1,
         description:
-          'Id of a refused or waiting draft of the same author that this draft replaces. The new draft takes over ' +
+          'ID of a refused or waiting draft of the same author that this draft replaces. The new draft takes over ' +
           'its image, unless it has its own.',
       }),
     ),
@@ -122,7 +122,7 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
     act: (work, id) => withdraw(work, id),
   });
   decide('undo', {
-    summary: 'Undo a decision about a draft',
+    summary: 'Undo a decision on a draft',
     description:
       'Reverts an approved draft: its changes are undone, or its new row is removed. A refused draft becomes ' +
       'pending again.',

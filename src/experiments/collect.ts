@@ -15,7 +15,7 @@ import {
 const maxTransactions = 200_000n;
 
 /**
- * Adds the rows committed since the last run to the per-user sums, exactly once. Sums and progress are written in one
+ * Adds the rows committed since the last run to the per-user totals, exactly once. Sums and progress are written in one
  * transaction under an advisory lock, so several processes may call this.
  * @returns whether all rows have been added, or null if another process holds the lock
  */

@@ -90,8 +90,8 @@ const navigation: readonly NavEntry[] = [
 ];
 
 /**
- * Deletes old data. Outcomes are retained as long as sessions. Per-user sums are retained for the same time after their
- * experiment ends.
+ * Deletes old data. Outcomes are retained as long as sessions. Per-user totals are retained for the same time after
+ * their experiment ends.
  */
 const retention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const before = new Date(nowMs - retentionRawDays * dayMs);

@@ -19,8 +19,8 @@ export type Outcome = {
 };
 
 /**
- * Maximum age of an outcome, in milliseconds. `aheadMs` is the maximum time by which an outcome may lie in the future
- * because of clock skew, also in milliseconds.
+ * Maximum age of an outcome, in milliseconds. `aheadMs` is the maximum time by which an outcome may be in the future
+ * because of clock skew, in milliseconds.
  */
 const oldestMs = 30 * dayMs;
 const aheadMs = hourMs;

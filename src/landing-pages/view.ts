@@ -15,7 +15,7 @@ const fields = {
     results.map((result) => Type.Literal(result)),
     {
       description:
-        'Result. `gone`: status 404 or 410, or unknown host. `moved`: redirects to another domain than before. ' +
+        'Result. `gone`: status 404 or 410, or unknown host. `moved`: redirects to a different domain than before. ' +
         '`unreachable`: no response, or status 5xx.',
     },
   ),
@@ -32,7 +32,7 @@ const fields = {
   failing_since: nullable(
     Type.String({ format: 'date-time' }),
     'LandingFailingSince',
-    'Time of the first failed check in a row, or `null`.',
+    'Time of the first of the latest failed checks, or `null` if the last check succeeded.',
   ),
   paused_at: nullable(
     Type.String({ format: 'date-time' }),

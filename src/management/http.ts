@@ -43,7 +43,7 @@ function callerOf(request: FastifyRequest): KeyCaller {
 
 export const publisherIdParameter = integerParameter(
   { minimum: 1 },
-  { description: 'Id of the publisher to act for. Only operators can act for another publisher.' },
+  { description: 'ID of the publisher to act for. Only operators can act for another publisher.' },
 );
 
 /** Query schema for routes that have no other query parameters. */

@@ -274,8 +274,8 @@ function listQuerySchema(resource: Resource, added: Additions['filters'] = {}): 
       { description: `Rows per page, 1 to ${maxLimit}. Defaults to ${defaultLimit}.` },
     ),
     cursor: text('`next_cursor` of the previous page.'),
-    sort: text(`Order: ${Object.keys(sorts).join(', ')}. Put \`-\` before a field for descending order.`),
-    ...(searched.length > 0 && { q: text(`Search text. Matches ${searched.join(', ')}.`) }),
+    sort: text(`Field to sort by: ${Object.keys(sorts).join(', ')}. Put \`-\` before it for descending order.`),
+    ...(searched.length > 0 && { q: text(`Search text. Fields searched: ${searched.join(', ')}.`) }),
     ...Object.fromEntries(filters.map((name) => [name, filterParameter(filterSchema(resource, name))])),
     ...Object.fromEntries(
       Object.entries(added).map(([name, { values }]) => [name, text(`One of ${values.join(', ')}.`)]),

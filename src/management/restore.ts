@@ -26,8 +26,8 @@ export const isRestorable = ({ deleted_at }: View, nowMs: number): boolean =>
 
 /**
  * Restores a removed row.
- * @throws AppError resource_not_found, also if the row was removed too long ago; invalid_request if its parent has also
- * been removed; conflict if its key is in use
+ * @throws AppError resource_not_found, including if the row was removed too long ago; invalid_request if its parent has
+ * also been removed; conflict if its key is in use
  */
 export async function restoreRow(resource: Resource, work: Work, key: string): Promise<View> {
   if (resource.removedAt !== 'deleted_at') throw notFound(resource.noun);

@@ -102,7 +102,7 @@ export function readKey(resource: Resource, key: string): string | number {
 
 /**
  * Returns a row by its key.
- * @throws AppError resource_not_found, also for rows of other publishers and removed rows
+ * @throws AppError resource_not_found, including for other publishers' rows and for removed rows
  */
 export async function getRow(resource: Resource, work: Work, key: string, lock: '' | 'for update' = ''): Promise<View> {
   if (lock !== '') await resource.beforeLock?.(work, readKey(resource, key));

@@ -95,7 +95,7 @@ export async function isAddressConfirmed(executor: Executor, { publisherId, addr
 
 /**
  * Counts a message towards the daily limit of its address before it is sent. Messages to the same address are counted
- * one at a time, also across processes. If the message is not sent, `settle` reverts the count.
+ * one at a time, even across processes. If the message is not sent, `settle` reverts the count.
  * @returns whether the message is within the limit; always true when a message that was already counted is retried
  */
 export function reserveDailySlot(

@@ -17,7 +17,7 @@ export const messageCommands: readonly Command[] = [
       enabled: text('yes|no', 'whether perk messages are sent'),
       delivery: text('smtp|webhook', 'how they are sent: by this service, or by your own mailer'),
       'double-opt-in': text('yes|no', 'whether new addresses must be confirmed first'),
-      'reminder-hours': text('N|no', 'hours before a saved offer ends at which the user is reminded'),
+      'reminder-hours': text('N|no', 'number of hours before a saved offer ends at which the user is reminded'),
     },
     callsService: true,
     examples: ['messages set', 'messages set --enabled yes --reminder-hours 24'],

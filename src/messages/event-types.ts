@@ -19,7 +19,7 @@ const payload = Type.Object({
   event: Type.Literal('perk_message'),
   message_id: Type.String({ description: '`Message-ID` of the e-mail. It is the same in every attempt.' }),
   kind: Type.Union([Type.Literal('perks'), Type.Literal('reminder')]),
-  pub_user_id: Type.String({ description: "Publisher's id of the recipient. Your mailer looks up the address." }),
+  pub_user_id: Type.String({ description: "Publisher's ID of the recipient. Your mailer looks up the address." }),
   session_id: Type.String(),
   language: Type.String(),
   from_name: Type.String(),

@@ -110,7 +110,7 @@ const dataLength = 22;
 const pattern = /^[A-Za-z0-9_-]{51}$/;
 
 /**
- * Creates the tokens for links in e-mails, which do not expire. Layout: 0 version · 1 key id · 2–5 publisher · 6–21
+ * Creates the tokens for links in e-mails, which do not expire. Layout: 0 version · 1 key ID · 2–5 publisher · 6–21
  * address key · 22–37 HMAC.
  */
 function createReaderTokens(signer: Signer) {

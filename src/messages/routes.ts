@@ -28,7 +28,7 @@ const time = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
 const messageStates = ['pending', 'unconfirmed', 'sent', 'failed', 'suppressed', 'dropped'] as const;
 const messageView = Type.Object(
   {
-    id: Type.String({ format: 'uuid', description: 'Id of the message: the part of its Message-ID before the `@`.' }),
+    id: Type.String({ format: 'uuid', description: 'ID of the message: the part of its Message-ID before the `@`.' }),
     session_id: Type.String({ format: 'uuid' }),
     kind: Type.Union([Type.Literal('perks'), Type.Literal('reminder')]),
     state: Type.Union(messageStates.map((state) => Type.Literal(state))),

@@ -17,7 +17,7 @@ const creativeSchema = Type.Object(
       description: 'Width divided by height: 1 is square, less than 1 is portrait, more than 1 is landscape.',
     }),
     creative_type: Type.Union([Type.Literal('icon_image'), Type.Literal('offer_image'), Type.Literal('hero_image')]),
-    user_id: Type.Integer({ description: 'Id of the user who uploaded the image.' }),
+    user_id: Type.Integer({ description: 'ID of the user who uploaded the image.' }),
   },
   { $id: 'Creative' },
 );
@@ -33,7 +33,7 @@ export const offerSchema = Type.Object(
   {
     id: Type.Integer(),
     campaign_id: Type.Integer(),
-    language: Type.String({ description: 'BCP 47 tag of the texts.' }),
+    language: Type.String({ description: 'Language of the copy, as a BCP 47 tag.' }),
     title: Type.String(limitOf('title')),
     advertiser_name: Type.String(),
     description: Type.String(limitOf('description')),
@@ -91,7 +91,7 @@ export const fetchOffersAnswer = Type.Object(
     data: Type.Object({
       offers: Type.Array(Type.Unsafe<Static<typeof offerSchema>>(Type.Ref('Offer'))),
       count: Type.Integer(),
-      language: Type.String({ description: 'BCP 47 tag of the texts in `settings` and `styles`.' }),
+      language: Type.String({ description: 'Language of the text in `settings` and `styles`, as a BCP 47 tag.' }),
       privacy_url: Type.String({ format: 'uri' }),
       session_id: Type.String({ format: 'uuid' }),
       settings: Type.Record(Type.String(), Type.Unknown()),

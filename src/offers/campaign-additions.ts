@@ -36,7 +36,7 @@ const usage = Type.Object(
   {
     publisher_id: orNull(Type.Integer(), {
       title: 'UsagePublisher',
-      description: 'Publisher whose own cap it is. `null` for caps over all publishers.',
+      description: 'Publisher that the cap applies to. `null` for caps that apply across all publishers.',
     }),
     metric: capMetric,
     per: Type.Union(capPeriods.map((per) => Type.Literal(per))),
@@ -47,9 +47,9 @@ const usage = Type.Object(
     spent: amount('Booked amount or count.'),
     reserved: amount('Part that is reserved for offers that were shown recently.'),
     unbilled: amount('Amount that was not booked because it exceeded the budget.'),
-    remaining: amount('Rest of the limit.'),
+    remaining: amount('Part of the limit that is left.'),
     next_cost: amount('Price of the next paid event. With several publishers, the lowest price. 1 for counts.'),
-    exhausted: Type.Boolean({ description: 'Whether the rest of the limit is too small for the next event.' }),
+    exhausted: Type.Boolean({ description: 'Whether too little of the limit is left for the next event.' }),
     planned: orNull(Type.Number(), {
       title: 'PlannedUse',
       description: 'Amount or count that the pacing plan allows by now. `null` without a plan.',
@@ -120,8 +120,8 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
       {
         title: 'DeliveryState',
         description:
-          'State of the delivery. `exhausted`: the rest of a budget or total cap is too small for the next event ' +
-          '(see `usage`). `limited`: shown less often because the rest is reserved for recently shown offers, ' +
+          'State of the delivery. `exhausted`: too little of a budget or total cap is left for the next event (see ' +
+          '`usage`). `limited`: shown less often because what is left is reserved for recently shown offers, ' +
           'because the campaign is ahead of its pacing plan, or because it is exhausted at some publishers. ' +
           'Read-only: not part of the ETag, and ignored in request bodies.',
       },

@@ -21,14 +21,14 @@ const creative = Type.Object(
     is_primary: Type.Boolean(),
     aspect_ratio: Type.Number({ description: 'Width divided by height.' }),
     creative_type: text('`icon_image`, `offer_image` or `hero_image`.'),
-    user_id: Type.Integer({ description: 'Id of the user who uploaded the image.' }),
+    user_id: Type.Integer({ description: 'ID of the user who uploaded the image.' }),
   },
   { title: 'WebhookCreative' },
 );
 
 const campaign = Type.Object({
   campaign_id: Type.Integer(),
-  language: Type.Optional(text('BCP 47 tag of the texts that were shown. Omitted if the fetch has no language.')),
+  language: Type.Optional(text('Language of the copy, as a BCP 47 tag. Omitted if the fetch has no language.')),
   advertiser_name: text(),
   title: text(),
   short_headline: text(),

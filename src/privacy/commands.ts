@@ -2,7 +2,7 @@ import { type Command, text } from '../command-line/command.ts';
 
 const identifierOptions = {
   user: text('ID', 'pub_user_id; - reads it from standard input, so that other users cannot see it'),
-  'ad-fp': text('ID', 'id of the device or browser'),
+  'ad-fp': text('ID', 'ID of the device or browser'),
   email: text('ADDRESS', 'e-mail address; - reads it from standard input'),
   'email-sha256': text('HASH', 'SHA-256 hash of the e-mail address'),
 };

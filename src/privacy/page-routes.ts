@@ -16,7 +16,7 @@ import { renderPrivacyPage, rules } from './page.ts';
 const schema = {
   operationId: 'openPrivacyPage',
   summary: 'Get the privacy page',
-  description: 'Returns the privacy page of a publisher that has none of its own.',
+  description: 'Returns the built-in privacy page of a publisher that does not link to its own.',
   tags: ['Offers'],
   security: [],
   params: Type.Object({ sdkId: Type.String() }),

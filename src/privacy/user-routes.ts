@@ -21,8 +21,8 @@ const defaultLimit = 50;
 
 const userBody = Type.Object(
   {
-    pub_user_id: textOrNumber(256, "Publisher's id of the user. Exactly one of the four fields is required."),
-    ad_fp: textOrNumber(256, "Id of the user's device or browser, as in fetches."),
+    pub_user_id: textOrNumber(256, "Publisher's ID of the user. Exactly one of the four fields is required."),
+    ad_fp: textOrNumber(256, "ID of the user's device or browser, as in fetches."),
     email: Type.Optional(
       Type.String({
         maxLength: 254,
@@ -82,7 +82,7 @@ const eraseSchema = {
   operationId: 'eraseUser',
   summary: 'Erase a user',
   description:
-    'Starts a job that takes at most a minute and returns its id. Sessions that begin after the request are not ' +
+    'Starts a job that takes at most a minute and returns its ID. Sessions that begin after the request are not ' +
     'erased.',
   tags,
   querystring: publisherQuery,
@@ -92,8 +92,8 @@ const eraseSchema = {
 
 const deleteUserSchema = {
   operationId: 'deleteUser',
-  summary: 'Erase a user by path',
-  description: 'Same as an erasure of this `pub_user_id`, including attributes.',
+  summary: 'Erase the user in the path',
+  description: 'Starts an erasure of this `pub_user_id`, including its attributes.',
   tags: ['Users'],
   params: Type.Object({ pub_user_id: Type.String({ pattern: noNul }) }),
   querystring: publisherQuery,

@@ -87,8 +87,8 @@ const isStackable = (columns: readonly Column[], rowCount: number): boolean =>
   (rowCount <= stackedRows || columns.filter(({ numeric }) => numeric === true).length * 2 <= columns.length);
 
 /**
- * Renders a table. A table that is too wide can be scrolled horizontally, also with the keyboard. On phones, each row
- * of a text table is a block in which cells have the labels of their columns. Cells are in column order.
+ * Renders a table. A table that is too wide can be scrolled horizontally, including with the keyboard. On phones, each
+ * row of a text table is a block in which cells have the labels of their columns. Cells are in column order.
  * @param id element ID for a table that refreshes itself and must keep the keyboard focus
  * @param totals cells of a row of totals below all other rows
  */
@@ -174,7 +174,7 @@ export const card = (title: string, body: Html, { lead, actions }: CardOptions =
   </section>`;
 
 /**
- * Renders a card next to a form whose content comes from `url`, and is updated after each change of the form.
+ * Renders a card next to a form whose content comes from `url`, and is updated after each change in the form.
  * @param hint text until the content has arrived
  */
 export const liveCard = (title: string, url: string, { hint, ...options }: CardOptions & { hint: string }): Html =>
@@ -228,7 +228,7 @@ const withOptions = (command: string): Html =>
     .split(/((?<= )--[a-z-]{1,30}(?= |$))/)
     .map((part, index) => (index % 2 === 1 ? html`<span class="option">${part}</span>` : html`${part}`))}`;
 
-/** Renders a block of preformatted text that can be scrolled, also with the keyboard. */
+/** Renders a block of preformatted text that can be scrolled, including with the keyboard. */
 export const codeBlock = (label: string, text: string): Html =>
   html`<pre class="block" tabindex="0" aria-label="${label}">${text}</pre>`;
 

@@ -36,7 +36,7 @@ const loose = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)
 
 /**
  * Parses a time in the formats that SDKs send and returns epoch milliseconds:
- * - ISO 8601 with an offset, also with a space instead of `T`, or without a colon in the offset
+ * - ISO 8601 with an offset, optionally with a space instead of `T` or without a colon in the offset
  * - seconds (10 digits) or milliseconds (13 digits) since 1970
  * - null for anything else, such as a local time without an offset
  */

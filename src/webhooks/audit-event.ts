@@ -37,13 +37,13 @@ export const auditRecorded: EventType = {
       },
     ),
     actor_id: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Id of the key or user, or `null` for operator commands.',
+      description: 'ID of the key or user, or `null` for operator commands.',
     }),
     actor_label: Type.String({ description: 'Name of the key, e-mail address of the user, or `Operator`.' }),
     action: Type.String({ description: 'Action, such as `create`, `update`, `remove` or `sign_in`.' }),
     resource: Type.String({ description: 'Type of the resource, such as `offers`.' }),
     resource_id: Type.String({
-      description: 'Id of the resource: the name of a placement, the e-mail address of a user, or a numeric id.',
+      description: 'ID of the resource: the name of a placement, the e-mail address of a user, or a numeric ID.',
     }),
     changes: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
     hash: Type.String({ description: 'SHA-256 hash of the entry and the previous hash, in hex.' }),

@@ -48,7 +48,7 @@ export const webhookCommands: readonly Command[] = [
   {
     name: 'deliveries retry',
     args: '[ID …]',
-    about: 'Attempts deliveries now, by id or by filter',
+    about: 'Attempts deliveries now, by ID or by filter',
     options: {
       ...filterOptions,
       from: text('TIME', 'created at this time or later, such as 2026-11-21T22:00:00Z'),

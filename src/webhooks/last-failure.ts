@@ -153,7 +153,7 @@ const textOfHtml = (html: string): string =>
   /<title[^>]*>([^<]*)/i.exec(html)?.[1] ??
   html.replaceAll(/<(script|style)\b[^<]*/gi, ' ').replaceAll(/<[^>]*>?/g, '\n');
 
-/** Matches e-mail addresses. They are hidden, because mails and chat messages remain after an erasure. */
+/** Matches e-mail addresses. They are hidden, because e-mails and chat messages remain after an erasure. */
 const emailAddresses = /[^\s@<>"',;:()]{1,64}@[^\s@<>"',;:()]{1,255}/g;
 
 /**
@@ -273,7 +273,7 @@ function answerKindOf({ status, error }: FailedAttempt): FixKind {
  */
 export type Fix = { text: string; link: string; path: string };
 
-/** @param endpoint ID and URL of the endpoint; the URL may lack its query */
+/** @param endpoint ID and URL of the endpoint; the URL may be without its query string */
 export function fixOf({ id, url }: { id: number; url: string }, failure: FailedAttempt): Fix {
   const kind = fixKindOf(url, failure);
   const field = kind === 'destination' ? destinationFields[kindOf(url)] : fields[kind];

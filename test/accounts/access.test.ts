@@ -112,7 +112,7 @@ describe('roles', () => {
       expect([403, 404]).toContain((await admin.get(path)).statusCode);
   });
 
-  test('an admin cannot change operators or users of another publisher by id', async () => {
+  test('an admin cannot change operators or users of another publisher by ID', async () => {
     const admin = await signInAs(t, 'admin');
     const victims: TestUser[] = [await signInAs(t, 'analyst', otherId), await signInAs(t, 'operator')];
     for (const { userId } of victims) {

@@ -23,7 +23,7 @@ const minutesMs = timeLimit(120_000);
 let t: ManagementApp;
 let ann: Caller;
 let bob: Caller;
-/** Id of one advertiser of each publisher. */
+/** ID of one advertiser of each publisher. */
 let advertisers: Record<'ann' | 'bob', number>;
 beforeAll(async () => {
   t = await createManagementApp();
@@ -243,7 +243,7 @@ describe('a dashboard page', () => {
   );
 
   test(
-    '404: is not found by an admin of another publisher',
+    "404: a publisher's page is not found by an admin of another publisher",
     async () => {
       const open: string[] = [];
       for (const page of pages().filter(({ path }) => path.startsWith('/dashboard/p/'))) {
@@ -256,7 +256,7 @@ describe('a dashboard page', () => {
   );
 
   test(
-    "404: of an advertiser opens only for that advertiser's accounts and for operators",
+    "404: an advertiser's page opens only for that advertiser's accounts and for operators",
     async () => {
       const open: string[] = [];
       for (const page of pages().filter(({ path }) => path.startsWith('/dashboard/a/'))) {
@@ -276,7 +276,7 @@ describe('a dashboard page', () => {
   );
 
   test(
-    '404: of a publisher is not found by an advertiser',
+    "404: a publisher's page is not found by an advertiser",
     async () => {
       const open: string[] = [];
       for (const page of pages().filter(({ path }) => path.startsWith('/dashboard/p/'))) {

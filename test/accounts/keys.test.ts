@@ -160,7 +160,7 @@ describe('an API key', () => {
     [{ rate_limit_per_s: 0 }, '/rate_limit_per_s'],
     [{ expires_at: 'tomorrow' }, '/expires_at'],
     [{ expires_at: '2020-01-01T00:00:00Z' }, '/expires_at'],
-  ])('with %j is rejected with an error at %s', async (change, path) => {
+  ])('is rejected for the settings %j with an error at %s', async (change, path) => {
     const reply = await me.call('POST', '/keys', { ...body, ...change });
     expect(reply.status).toBe(400);
     expect(reply.body).toMatchObject({ error: { details: [{ path }] } });

@@ -205,7 +205,7 @@ test('403: a limited key is rejected by every other call, whatever its permissio
   expect(open.sort()).toMatchSnapshot();
 });
 
-test("an operator's key has no such limits, and invalid ids are reported by position", async () => {
+test("an operator's key has no such limits, and invalid IDs are reported by position", async () => {
   const operator = (body: object) => t.operator.call('POST', `/keys?publisher_id=${me.publisherId}`, body);
   expect(await operator({ name: 'x', permissions: ['accounts'], campaigns: [1] })).toMatchObject({ status: 400 });
   for (const limits of [{ campaigns: [] }, { campaigns: ['1'] }, { placements: [''] }, { placements: ['a\0b'] }])

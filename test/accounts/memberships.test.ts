@@ -187,7 +187,7 @@ describe('a user who leaves or is removed', () => {
     expect((await victim.get(overview(t.publisher.id))).statusCode).toBe(200);
   });
 
-  test('is never the last user manager, even if two remove each other concurrently', async () => {
+  test('cannot be removed as the last user manager, even if two users remove each other concurrently', async () => {
     const { rows } = await t.pool.query<{ id: number }>(
       "insert into publishers (name, sdk_id) values ('Third', 'eeeeeeeeeeeeeeee') returning id",
     );

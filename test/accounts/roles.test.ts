@@ -72,7 +72,7 @@ test('an admin creates, grants, changes and removes a role in the dashboard, and
   expect(rows[1]?.role).toEqual({ old: `Support (${id})`, new: 'analyst' });
 });
 
-test('a permission that a role loses while a page is open is missing at the next action', async () => {
+test('a permission that is removed from a role while a page is open no longer allows the next action', async () => {
   const role = await addRole('Editor', ['offers/management', 'reports']);
   const editor = await memberWith(role);
   expect((await editor.get(own('/campaigns/new'))).statusCode).toBe(200);

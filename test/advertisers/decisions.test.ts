@@ -42,14 +42,14 @@ async function propose(title = 'Two months free'): Promise<number> {
 const drafts = () => `/dashboard/p/${t.publisher.id}/drafts`;
 const refuse = (id: number) => admin.post(`${drafts()}/${id}/refuse`, { reason: 'One month, please.' });
 
-/** Sends the mails that are due after a time, in milliseconds. */
+/** Sends the e-mails that are due after a time, in milliseconds. */
 async function sendMails(afterMs = minuteMs): Promise<void> {
   clock += afterMs;
   await sendDraftMails(t.deps);
 }
 const recipients = (): string[] => server.mails.flatMap(({ to }) => to).sort();
 
-describe('the mail about a decision', () => {
+describe('the e-mail about a decision', () => {
   test('reaches all accounts of the advertiser, with the reason and a link, in their own languages', async () => {
     const german = await signInAs(t, 'advertiser', null, own.id);
     await t.pool.query("update users set language = 'de' where id = $1", [german.userId]);
@@ -102,7 +102,7 @@ describe('the mail about a decision', () => {
     expect(server.mails).toEqual([]);
   });
 
-  test('is repeated while the mail server refuses it, and arrives once', async () => {
+  test('is sent again while the mail server refuses it, and arrives once', async () => {
     await refuse(await propose());
     server.refuse(true);
     await sendMails();
@@ -130,7 +130,7 @@ describe('the mail about a decision', () => {
   });
 });
 
-describe('the badge of new decisions', () => {
+describe('the badge for new decisions', () => {
   const badge = async (user = own.user, page = '/reports') => {
     const { body } = await user.get(pathOf(own, page));
     return /\/drafts">[\s\S]*?<\/a>/.exec(body)?.[0].match(/class="unread">(\d+)/)?.[1] ?? null;
@@ -174,8 +174,8 @@ describe('the badge of new decisions', () => {
   });
 });
 
-describe('the buttons of a decision', () => {
-  test('differ, and a refusal needs a reason', async () => {
+describe('the buttons for a decision', () => {
+  test('look different, and a refusal requires a reason', async () => {
     const id = await propose();
     const page = (await admin.get(`${drafts()}/${id}`)).body;
     expect(page).toMatch(/<button class="button main">Approve<\/button>/);
@@ -186,7 +186,7 @@ describe('the buttons of a decision', () => {
     expect((await call('GET', `drafts/${id}`)).body.data.state).toBe('waiting');
   });
 
-  test("do not include withdrawing an advertiser's draft, which would give no reason", async () => {
+  test("do not offer to withdraw an advertiser's draft, because that would give no reason", async () => {
     const id = await propose();
     expect((await admin.get(`${drafts()}/${id}`)).body).not.toContain(`${id}/withdraw`);
   });

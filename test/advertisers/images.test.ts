@@ -172,7 +172,7 @@ describe('the first image of a new offer', () => {
     expect((await draftOf()).has_picture).toBe(true);
   };
 
-  test('from an advertiser waits with the offer, is visible to both sides, and goes live with it', async () => {
+  test("is visible to both sides while the advertiser's offer waits, and goes live with it", async () => {
     const form = await own.user.get(pathOf(own, `/offers/new?campaign_id=${own.campaign}`));
     expect(form.body).toMatch(/<form[^>]*enctype="multipart\/form-data"[\s\S]*type="file"[^>]*name="image"/);
     const before = await countOffers();
@@ -197,7 +197,7 @@ describe('the first image of a new offer', () => {
     expect(await imagesOf(live.row_id)).toEqual([]);
   });
 
-  test('from a manager is kept when changes need approval, and goes live at the scheduled time', async () => {
+  test("is kept if a manager's changes need approval, and goes live at the scheduled time", async () => {
     await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: true });
     const manager = await signInAs(t, 'manager');
     const formFields = { ...fields, campaign_id: String(own.campaign) };
@@ -215,7 +215,7 @@ describe('the first image of a new offer', () => {
     await expectBoth((await draftOf()).row_id);
   });
 
-  test('from a trusted advertiser is live immediately with the offer', async () => {
+  test('is live immediately with the offer of a trusted advertiser', async () => {
     await call('PATCH', `advertisers/${own.id}`, { trusted: true });
     await newOffer();
     await call('PATCH', `advertisers/${own.id}`, { trusted: false });

@@ -51,7 +51,7 @@ const report = (query = '', as = call, { id } = own) => as('GET', `advertisers/$
 const sumsOf = (rows: { name: string; impressions: number; spent: number }[]) =>
   rows.map(({ name, impressions, spent }) => [name, impressions, spent]);
 
-test("an advertiser's report sums up its campaigns at every publisher, by campaign, publisher or day", async () => {
+test("an advertiser's report adds up its campaigns at every publisher, by campaign, publisher or day", async () => {
   const { name } = (await call('GET', `campaigns/${own.campaign}`)).body.data;
   const byCampaign = (await report()).body.data;
   expect(sumsOf(byCampaign.rows)).toEqual([[name, 1020, 5]]);
@@ -95,7 +95,7 @@ test('400 and 403: rejects an invalid day or grouping, and keys without reports 
     expect((await report(query)).status, query).toBe(400);
 });
 
-test('a number of conversions opens them, by the day in the time zone of the publisher that booked them', async () => {
+test('a conversion count opens its conversions, by day in the time zone of the publisher that booked', async () => {
   const { pool, deps, publisher } = t;
   await pool.query("update publishers set time_zone = 'Pacific/Auckland' where id = $1", [carrier]);
   await pool.query("update publishers set time_zone = 'UTC' where id = $1", [publisher.id]);

@@ -143,7 +143,7 @@ describe('a refused draft', () => {
     expect(rows).toHaveLength(1);
   });
 
-  test('422: keeps the texts and the image if the new image is malicious', async () => {
+  test('422: keeps the copy and the image if the new image is malicious', async () => {
     const id = await proposeRefused();
     const answer = await uploadAs(t, own.user, pathOf(own, '/offers'), {
       bytes: Buffer.from('<script>alert(1)</script>'),
@@ -164,7 +164,7 @@ describe('a refused draft', () => {
     expect(image.rawPayload.equals(bytes)).toBe(true);
   });
 
-  test('of an image, or of a campaign, is proposed again in its own form', async () => {
+  test('is proposed again in the form for its image or campaign', async () => {
     const answer = await uploadAs(t, own.user, pathOf(own, `/offers/${own.offer}/pictures`), { bytes: png });
     const image = idIn(answer.headers.location);
     await call('POST', `drafts/${image}/refuse`, { reason: 'Too dark.' });
@@ -202,10 +202,10 @@ test('a waiting draft can be edited: the new one takes its image, and the old on
   expect(await draftOf(id)).toMatchObject({ state: 'withdrawn', has_picture: false });
 });
 
-test('400, 409: a draft that is live, or of another row, cannot be replaced', async () => {
+test('400, 409: a draft that is live, or that is for another row, cannot be replaced', async () => {
   const id = await proposeRefused();
   const answer = await own.user.post(pathOf(own, `/offers/${own.offer}`), { ...texts, revises: String(id) });
-  expect([answer.statusCode, answer.body.includes('for another row')]).toEqual([422, true]);
+  expect([answer.statusCode, answer.body.includes('for a different row')]).toEqual([422, true]);
   const live = await proposeOffer();
   await call('POST', `drafts/${live}/approve`, {});
   expect((await proposeAgain(live)).statusCode).toBe(422);
@@ -274,7 +274,7 @@ describe('the comparison', () => {
     expect(rows).toHaveLength(2 + Object.keys({ ...texts, ...fields }).length);
   });
 
-  test('shows names and amounts instead of ids and numbers, to the publisher', async () => {
+  test('shows names and amounts instead of IDs and numbers, to the publisher', async () => {
     const { rules } = (await call('GET', `campaigns/${own.campaign}`)).body.data;
     const [{ name: placement }] = (await call('GET', 'placements?limit=1')).body.data;
     await call('PATCH', `placements/${placement}`, { display_name: 'Order page' });
@@ -291,7 +291,7 @@ describe('the comparison', () => {
     expect(rows[2]?.at(-1)).toMatch(/^\D{1,3}2\.50/);
   });
 
-  test('marks the words of a text that change', async () => {
+  test('marks the words that change', async () => {
     await call('PATCH', `offers/${own.offer}`, { title: 'Two months free' });
     const changes = { title: 'One month free' };
     const draft = await call('POST', 'drafts', { resource: 'offers', row_id: own.offer, changes });
@@ -301,7 +301,7 @@ describe('the comparison', () => {
   });
 });
 
-test("the form of an advertiser is the publisher's editor, with counters and a preview", async () => {
+test("an advertiser's form is the publisher's editor, with counters and a preview", async () => {
   const { body } = await own.user.get(pathOf(own, `/offers/${own.offer}`));
   expect(body).toContain('data-max="90"');
   expect(body).toContain(`data-frame="${pathOf(own, '/preview')}"`);
@@ -319,7 +319,7 @@ test("the form of an advertiser is the publisher's editor, with counters and a p
   expect((await other.user.get(pathOf(own, '/preview'))).statusCode).toBe(404);
 });
 
-test('a new offer without a headline is rejected with its other texts, and is not proposed', async () => {
+test('a new offer without a headline is rejected with its other copy kept, and is not proposed', async () => {
   const before = await countDrafts();
   const fields = { ...texts, campaign_id: String(own.campaign), title: ' ', note: 'Please hurry' };
   const answer = await own.user.post(pathOf(own, '/offers'), fields);

@@ -315,7 +315,7 @@ test('keeps alerts unread that arrive after the inbox was opened', async () => {
   expect(textOf((await analyst.get(inbox)).body)).toContain('1 new');
 });
 
-test('sends no mail to a user who has lost access, and retries a rejected mail', async () => {
+test('sends no e-mail to a user who has lost access, and retries a rejected e-mail', async () => {
   const [manager, gone] = [await signInAs(t, 'manager'), await signInAs(t, 'manager')];
   for (const user of [manager, gone])
     await user.post(`/dashboard/p/${t.publisher.id}/alerts/rules`, { columns: 'mail', mail: 'campaign.ended' });

@@ -25,7 +25,9 @@ afterAll(async () => {
 
 let causes = 0;
 
-/** Raises an alert of each kind, sends the mails, and returns their recipients with the first words of the subject. */
+/**
+ * Raises an alert of each kind, sends the e-mails, and returns their recipients with the first words of the subject.
+ */
 async function mailsAbout(publisherId: number, kinds: readonly AlertKind[]): Promise<string[]> {
   const cause = String(++causes);
   const since = new Date().toISOString();
@@ -64,7 +66,7 @@ const page = ({ id }: { id: number }) => `/dashboard/p/${id}/alerts`;
 const saveMails = (user: TestUser, publisher: { id: number }, kinds: string) =>
   user.post(`${page(publisher)}/rules`, { columns: 'mail', ...(kinds !== '' && { mail: kinds }) });
 
-test('a new admin gets mails about failing endpoints, used-up budgets and expired codes, and sees this', async () => {
+test('a new admin gets e-mails about failing endpoints, used-up budgets and expired codes, and sees this', async () => {
   const me = await addManager(t);
   const admin = await signInAs(t, 'admin', me.id);
   for (const role of ['manager', 'analyst'] as const) await signInAs(t, role, me.id);
@@ -80,7 +82,7 @@ test('a new admin gets mails about failing endpoints, used-up budgets and expire
   );
 });
 
-test('an admin who switches the mails off gets none, also before the first alert', async () => {
+test('an admin who turns these e-mails off gets none, even before the first alert', async () => {
   const me = await addManager(t);
   const admin = await signInAs(t, 'admin', me.id);
   expect((await saveMails(admin, me, '')).statusCode).toBe(303);
@@ -90,7 +92,7 @@ test('an admin who switches the mails off gets none, also before the first alert
   expect(await mailsAbout(me.id, byDefault)).toEqual([`${admin.email}: Webhook endpoint failing`]);
 });
 
-test('admins from before the update keep their choice: those who had not chosen any mails get none', async () => {
+test('admins from before the update keep their choice: those who had not chosen any e-mails get none', async () => {
   const me = await addManager(t);
   const [silent, active] = [await signInAs(t, 'admin', me.id), await signInAs(t, 'admin', me.id)];
   await saveMails(active, me, 'campaign.ended');
@@ -104,7 +106,7 @@ test('admins from before the update keep their choice: those who had not chosen 
   expect((await silent.get(page(me))).body).not.toMatch(/name="mail"[^>]* checked/);
 });
 
-test('the table changes only the columns that it contained, and an analyst changes only their own mails', async () => {
+test('the table changes only the columns that it contained, and an analyst only their own e-mails', async () => {
   const me = await addManager(t);
   const other = await addManager(t);
   const add = async (publisherId: number, name: string): Promise<number> => {

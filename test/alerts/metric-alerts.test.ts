@@ -171,7 +171,7 @@ test('the page of a placement alert shows what was measured before and after it'
   expect((await analyst.get(`/dashboard/p/${t.publisher.id}/alerts/999999`)).statusCode).toBe(404);
 });
 
-test('a half-hour time zone shifts hours, not values', async () => {
+test('in a half-hour time zone, hours begin at half past and values stay the same', async () => {
   await t.pool.query("update publishers set time_zone = 'Asia/Kolkata' where id = $1", [t.publisher.id]);
   await t.deps.catalog.refresh();
   const { body } = await call('POST', '/metric-alerts/preview', fillRate);

@@ -107,15 +107,15 @@ function problemOfCommand(command: string): string | null {
   return unknown.length === 0 ? null : `${runner} has no ${unknown.join(', ')}`;
 }
 
-test('each documented promise has an existing command and a figure', () => {
+test('each documented guarantee has an existing command and a figure', () => {
   const rows = [...readText('docs/promises.md').matchAll(/^\| (.+) \| (.*) \| (.*) \|$/gm)]
-    .map(([, promise = '', command = '', figure = '']) => ({ promise, command, figure }))
-    .filter(({ promise }) => !/^(Promise|---|\*\*.+)$/.test(promise));
+    .map(([, guarantee = '', command = '', figure = '']) => ({ guarantee, command, figure }))
+    .filter(({ guarantee }) => !/^(Guarantee|---|\*\*.+)$/.test(guarantee));
   expect(rows.length).toBeGreaterThan(50);
-  const broken = rows.flatMap(({ promise, command, figure }) => {
+  const broken = rows.flatMap(({ guarantee, command, figure }) => {
     const [, words] = /^`([^`]+)`$/.exec(command) ?? [];
     const problem = words === undefined ? 'it has no command' : problemOfCommand(words);
-    return problem === null && figure !== '' ? [] : [`"${promise}": ${problem ?? 'it has no figure'}.`];
+    return problem === null && figure !== '' ? [] : [`"${guarantee}": ${problem ?? 'it has no figure'}.`];
   });
   expect(broken).toEqual([]);
 });

@@ -116,7 +116,7 @@ test('invalid attributes are reported by name, and the whole call is rejected', 
   expect((await me.call('POST', '/users', { users: tooMany })).status).toBe(400);
 });
 
-test('400: every operation rejects user ids that a fetch cannot have', async () => {
+test('400: every operation rejects user IDs that a fetch cannot have', async () => {
   for (const method of ['GET', 'PUT', 'DELETE'] as const) {
     const { status, body } = await me.call(method, '/users/a%00', method === 'PUT' ? { attributes: {} } : undefined);
     expect([method, status, body]).toMatchObject([
@@ -143,7 +143,7 @@ test("publishers cannot see or change each other's attributes, and keys need the
     expect((await weak.call(method, path, method === 'GET' || method === 'DELETE' ? undefined : {})).status).toBe(403);
 });
 
-test('64 concurrent changes lose nothing; an export includes and an erasure removes them with the id', async () => {
+test('64 concurrent changes lose nothing; an export includes and an erasure removes them with the ID', async () => {
   const user = 'known-as-zanzibar';
   const names = Array.from({ length: 40 }, (_, index) => `n${index}`);
   await Promise.all(

@@ -21,7 +21,7 @@ afterAll(async () => {
   await t?.close();
 });
 
-test('creates audiences, fills them from a file and by ids, and lists them', async () => {
+test('creates audiences, fills them from a file and by IDs, and lists them', async () => {
   const file = join(folder, 'users.csv');
   await writeFile(file, 'id\nu1\nu2\nme@mail.example\n');
   expect((await runCommand(['audiences', 'create', 'list', '--name', 'The list'], env)).code).toBe(0);
@@ -56,7 +56,7 @@ test('prints the block rules that are set, and validates them first on request',
   await writeFile(file, (await runCommand(['controls', 'show', publisher], env)).out);
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
   const cost = await runCommand(['controls', 'cost', publisher], env);
-  expect([cost.code, cost.out]).toEqual([0, '0.0 % changed  brand Farm\n']);
+  expect([cost.code, cost.out]).toEqual([0, '0.0% changed  brand Farm\n']);
   expect(cost.err).toContain('0 of 0 sessions of the last 7 days were evaluated again without each rule.');
   expect((await runCommand(['controls', 'cost', 'all'], env)).code).toBe(2);
   await writeFile(file, '{');
@@ -88,7 +88,7 @@ test('estimates a rule, checks a user, and shows the overlap and uses of an audi
   expect((await runCommand(['audiences', 'check', 'one', 'u1'], env)).out).toBe('The user is a member.\n');
   expect((await runCommand(['audiences', 'check', 'two', 'u1'], env)).out).toBe('The user is not a member.\n');
   expect((await runCommand(['audiences', 'overlap', 'one', 'two'], env)).out).toBe(
-    '1 user in both: of 2 in one, of 1 in two.\n',
+    '1 user in both (one: 2, two: 1).\n',
   );
   expect((await runCommand(['audiences', 'uses', 'one'], env)).err).toBe('Nothing uses the audience.\n');
 });

@@ -38,7 +38,7 @@ const size = async () => (await me.call('GET', '/audiences/list')).body.data.siz
 const lines = (count: number, line: (index: number) => string) =>
   Array.from({ length: count }, (_, i) => line(i)).join('\n');
 
-test('imports each id in a file once, counts invalid rows, and reports the first hundred', async () => {
+test('imports each ID in a file once, counts invalid rows, and reports the first hundred', async () => {
   const bad = lines(150, (index) => `user${index}@mail.example`);
   const file = `﻿pub_user_id;note\r\n${lines(30_000, (index) => `"u${index % 20_000}";x`)}\r\n\r\n${bad}\n`;
   const done = await imported(file);

@@ -21,7 +21,7 @@ test.each([
     'de',
     'Geben Sie zuerst Nutzer-IDs ein',
     'keine Zeile lesbar ist. Zeile 1: Die ID ist ungültig. Der Wert darf',
-    'Der erste Wert enthält anders als die übrigen keine Ziffern',
+    'Der erste Wert enthält keine Ziffern, die übrigen Werte schon',
   ],
 ] as const)('reports ids that cannot be added by line number (locale %s)', async (language, none, bad, unsure) => {
   const me = await signInAs(t, 'admin');

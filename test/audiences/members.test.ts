@@ -216,7 +216,7 @@ test("a publisher's audiences are unknown to other publishers and in their campa
   expect(await countOffers()).toBe(0);
 });
 
-test('the form keeps the entered ids if none is valid', async () => {
+test('the form keeps the entered IDs if none is valid', async () => {
   const admin = await signInAs(t, 'admin', me.publisherId);
   const pasted = 'one@mail.example\ntwo@mail.example';
   const path = `/dashboard/p/${me.publisherId}/audiences/customers/members`;

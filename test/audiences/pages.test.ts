@@ -27,7 +27,7 @@ const go = (path: string) => page.goto(demo.url + base() + path);
 
 let fetches = 0;
 
-/** Returns the ids of the campaigns that a user's fetch returns. */
+/** Returns the IDs of the campaigns that a user's fetch returns. */
 async function shownTo(pub_user_id: string): Promise<number[]> {
   fetches += 1;
   const answer = await fetch(`${demo.url}/native/v4/offers.json?api_key=${demo.t.publisher.key}`, {
@@ -73,7 +73,7 @@ test('a manager creates an audience, fills it from a file, looks up a user, and 
   expect(await page.locator('[name="rules.targeting.audiences.exclude"]').inputValue()).toBe('customers');
 });
 
-test('all pasted ids are added, or none if the list is too long', async () => {
+test('all pasted IDs are added, or none if the list is too long', async () => {
   const ids = (count: number) => Array.from({ length: count }, (_, index) => `${randomUUID()}-${index}`).join('\n');
   const add = (typed: string) =>
     page.evaluate(async (text) => {

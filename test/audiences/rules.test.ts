@@ -174,7 +174,7 @@ test('manual members, lists turned into rules, and unknown events are rejected f
     },
   ]);
   expect(await refused({ event: 'outcome', category: 'Food' })).toEqual([
-    { path: '/rule/category', message: 'A rule for outcomes cannot use this field. Remove it.' },
+    { path: '/rule/category', message: 'A rule that counts outcomes cannot use this field. Remove it.' },
   ]);
 });
 
@@ -244,7 +244,7 @@ test("rules follow own events by name, the publisher's outcomes, and members of 
   expect(await sizes()).toEqual({ vip: 1, video: 1, quiz: 0, orders: 1, any: 3, 'vip-any': 1, 'vip-video': 1 });
 });
 
-test('the share of traffic is the share of sessions whose user is in the audience, by any id', async () => {
+test('the share of traffic is the share of sessions whose user is in the audience under any ID', async () => {
   await me.call('POST', '/audiences', { key: 'vip', name: 'VIP' });
   const email_sha256 = 'a'.repeat(64);
   await me.call('PUT', '/audiences/vip/members', { ids: ['u1'], sha256_emails: [email_sha256] });

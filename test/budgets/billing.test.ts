@@ -34,7 +34,7 @@ const spent = async ({ pool }: TestApp, campaignId: number, period = 'lifetime')
     )
   ).rows[0];
 
-test('a budget books each event that fits in full, and no others', () => {
+test('a budget books exactly the events whose full price still fits', () => {
   const bill = fc.record({
     micros: fc.integer({ min: 0, max: 40 }),
     budgets: fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }),
@@ -146,7 +146,7 @@ describe('billing in a single process', () => {
       return clicks;
     };
 
-    test('beyond a budget are booked with 0, and response, ledger and postback state the unbilled amount', async () => {
+    test('are booked with 0 beyond a budget, and response, ledger and postback state the unbilled amount', async () => {
       const clicks = await clicked(24);
       const campaignId = clicks[0]?.campaign_id as number;
       await addPostbackEndpoint(t, 'https://publisher.example/postback');
@@ -164,7 +164,7 @@ describe('billing in a single process', () => {
       }
     });
 
-    test('that are voided free up budget only if they were booked', async () => {
+    test('free up budget when they are voided, but only if they were booked', async () => {
       const clicks = await clicked(1);
       const { campaign_id: campaignId, clickId: click_id } = clicks[0] as Clicked;
       await budget(campaignId, 5, { payout_kind: 'cpa', payout_amount: 5 });
@@ -207,7 +207,7 @@ describe('billing in a single process', () => {
       expect(await spent(t, campaignId)).toMatchObject({ spent: 5e6 });
     });
 
-    test('with extreme amounts never free up budget', async () => {
+    test('never free up budget, even with extreme amounts', async () => {
       const clicks = await clicked(12);
       const campaignId = clicks[0]?.campaign_id as number;
       await budget(campaignId, 900_000_000, { payout_kind: 'cpa', payout_amount: 1 });

@@ -120,7 +120,7 @@ describe('frequency caps', () => {
     expect(reachedFrequencyCap([cap], offerOf(1, campaignOf(1)), [{ ...old, count: 4 }], noonMs)).toBeNull();
   });
 
-  test("of a publisher's provisioning replace the campaign's caps", () => {
+  test("are those of the publisher's provisioning, if it has any, instead of the campaign's", () => {
     const once: FrequencyCap = { scope: 'campaign', event: 'impression', limit: 1, window_minutes: null };
     const exposure: Exposure = { event: 'impression', offerId: 1, campaignId: 1, advertiserId: 1001, atMs: noonMs };
     const history = { optOuts: {}, exposures: [exposure] };
@@ -155,7 +155,7 @@ describe('total caps', () => {
     }
   });
 
-  test('of a campaign apply across all publishers, in addition to those of each provisioning', () => {
+  test('apply across all publishers, in addition to the caps of each provisioning', () => {
     const provisions = new Map([[1, provisionTo(1, { totalCaps: [{ metric: 'clicks', per: 'day', limit: 2 }] })]]);
     const offers = offersOf(withRules(1, { total_caps: [{ metric: 'clicks', per: 'day', limit: 5 }] }, { provisions }));
     const withUse = (all: number, own: number): number[] =>

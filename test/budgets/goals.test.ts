@@ -17,7 +17,7 @@ const standing = (rules: ReturnType<typeof rulesWith>, delivered: number, nowMs:
 
 const halfway = at('2026-11-06T00:00');
 
-test("a goal's plan is spread evenly over its time, and 90 percent of it is on track", () => {
+test("a goal's plan is spread evenly over its time, and at 90% of the plan it is on track", () => {
   expect(standing(rulesWith(), 500, halfway)).toEqual({ percent: 100, expected: 500, delivered: 500, onTrack: true });
   expect(standing(rulesWith(), 450, halfway)).toMatchObject({ percent: 90, onTrack: true });
   expect(standing(rulesWith(), 440, halfway)).toMatchObject({ percent: 88, onTrack: false });
@@ -49,7 +49,7 @@ test('a campaign comes first more often the further it is behind its plan, and a
   expect(probability(470)).toBe(1);
 });
 
-test('a small gap comes first near the deadline, unless the goal is reached, past or not yet counted', () => {
+test('a small gap puts a campaign first near the deadline, unless its goal is reached, over or not yet counted', () => {
   expect(probability(990, at('2026-11-10T23:00'))).toBe(1);
   expect(probability(1000, at('2026-11-10T23:00'))).toBe(0);
   expect(probability(0, goal.byMs)).toBe(0);

@@ -64,7 +64,7 @@ describe('a daily budget of 100', () => {
     ['a spike of traffic', spike],
   ] as const) {
     for (const pacing of ['even', 'front_loaded'] as const) {
-      test(`ends the day within 1 % of the budget: ${pacing}, ${name}`, () => {
+      test(`ends the day within 1% of the budget: ${pacing}, ${name}`, () => {
         const [day] = simulate(daily(pacing), traffic) as [Day];
         expect(day.spent).toBeGreaterThan(99);
         expect(day.spent).toBeLessThan(101);
@@ -106,7 +106,7 @@ describe('a daily budget of 100', () => {
   });
 });
 
-test('a lifetime budget is divided among the days to its end, and ends within 1 %', () => {
+test('a lifetime budget is divided among the days to its end, and ends within 1% of it', () => {
   const rules: CampaignRules = {
     pacing: 'even',
     schedule: { start_at: '2026-11-23T00:00:00Z', end_at: '2026-11-26T00:00:00Z' },

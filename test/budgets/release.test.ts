@@ -111,7 +111,7 @@ test('a reservation without an amount ends with its impression', () => {
   expect(afterStep(2, reservation, facts, false)).toBeNull();
 });
 
-test('the paying event follows from the payout kind', () => {
+test('the payout kind determines which event is paid', () => {
   expect((['cpm', 'cpc', 'cpa', 'cps'] as const).map(payingEventOf)).toEqual([
     ...['impression', 'click', 'conversion', 'conversion'],
   ]);

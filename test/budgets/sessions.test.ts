@@ -43,7 +43,7 @@ const text = fc
   .map((any) => any.replaceAll('\0', ''));
 const name = fc.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/);
 
-test('a session is read back with the same texts, whatever they contain', async () => {
+test('a session is read back with exactly the stored copy, whatever characters it contains', async () => {
   await fc.assert(
     fc.asyncProperty(
       text,

@@ -167,7 +167,7 @@ describe('the offers of a publisher', () => {
     { selector: ({ id }) => id, maxLength: 25 },
   );
 
-  test('are active, and sorted by priority, campaign weight, campaign, offer weight and id', async () => {
+  test('are active, and sorted by priority, campaign weight, campaign, offer weight and ID', async () => {
     await fc.assert(
       fc.asyncProperty(campaigns, offers, async (campaignList, offerList) => {
         const publisherOf = new Map(campaignList.map((campaign) => [campaign.id, campaign.publisher_id]));
@@ -223,7 +223,7 @@ describe('the offers of a publisher', () => {
     expect([1, 2].map((publisherId) => payoutOf(foreign.campaign, publisherId).amountMicros)).toEqual([250_000, 0]);
   });
 
-  test('remain available by id when they are paused or removed', async () => {
+  test('remain available by ID when they are paused or removed', async () => {
     const rows = rowsWith({
       campaigns: [campaignRow({ id: 1 }), campaignRow({ id: 2, active: false })],
       offers: [

@@ -67,7 +67,7 @@ describe('a domain rule', () => {
     ['https://myshop.example/', false],
     ['https://shop.example.evil.test/', false],
     ['https://evil.test/shop.example', false],
-  ])('for shop.example matches %s: %s', (landingUrl, isBlocked) => {
+  ])('matches %s if it blocks shop.example: %s', (landingUrl, isBlocked) => {
     const block = blockOf({ blocked: { domains: ['Shop.Example.'] } }, offerWith({ landingUrl }));
     expect(block).toEqual(isBlocked ? { by: 'domain', value: 'shop.example' } : null);
   });

@@ -96,7 +96,7 @@ describe('inline styles', () => {
 describe('links', () => {
   const rest = 'rel="noopener noreferrer nofollow" target="_blank"';
 
-  test('to https pages are kept and open in a new window', () => {
+  test('are kept if they lead to https pages, and open in a new window', () => {
     expect(sanitiseTerms('<a href="https://shop.example/terms?a=1&amp;b=2#x">Terms</a>')).toBe(
       `<a href="https://shop.example/terms?a=1&amp;b=2#x" ${rest}>Terms</a>`,
     );

@@ -237,7 +237,7 @@ describe('settings and styles', () => {
     });
   });
 
-  test('of one response are independent of those of another', () => {
+  test('are independent of the settings and styles in other responses', () => {
     const theme = themeWith({});
     buildSettings(publisher, theme, false, privacyUrl).embedded.enabled = true;
     buildStyles(publisher, theme, privacyUrl).popup.borderRadius.top_left = 'broken';

@@ -28,7 +28,7 @@ export type BudgetRunVerdict = {
    */
   exceeded: number;
   unequal: number;
-  /** Number of report sums that differ from the raw rows; must be 0. */
+  /** Number of report totals that differ from the raw rows; must be 0. */
   wrongReports: number;
   /** Number of replayed decisions. The next field counts replays with a different result, which must be 0. */
   replayed: number;
@@ -166,7 +166,7 @@ async function readBudget(pool: pg.Pool, campaignId: number) {
   return rows[0] as { booked: number; unbilled: number; spent: number; held: number };
 }
 
-/** Returns the number of report sums that differ from the raw rows, once the rollups have caught up. */
+/** Returns the number of report totals that differ from the raw rows, once the rollups have caught up. */
 async function countWrongReports({ pool }: Stage, fromMs: number): Promise<number> {
   for (let lagMs = 1, attemptsLeft = 600; lagMs > 0 && attemptsLeft > 0; attemptsLeft -= 1) {
     await sleep(200);

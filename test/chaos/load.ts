@@ -4,9 +4,9 @@ import type { Stage } from './stage.ts';
 export type Call = { atMs: number; tookMs: number; status: number };
 
 export type Load = {
-  /** Ids of sessions whose wrap was answered with 200. */
+  /** IDs of sessions whose wrap was answered with 200. */
   wrapped: string[];
-  /** Ids of sessions in which the impression beacon of the first offer was answered with 200. */
+  /** IDs of sessions in which the impression beacon of the first offer was answered with 200. */
   impressionSessionIds: string[];
   /** All calls with their status and duration, in milliseconds. */
   calls: Call[];

@@ -3,14 +3,14 @@ import { timeOfUuid7 } from '../../src/platform/lib/uuid7.ts';
 /** An action on the cluster, with the leader and the standby at that time. */
 export type ClusterEvent = { atMs: number; what: string; leader: string; standby: string };
 
-/** Ids of sessions whose wrap or beacon was answered with 200 but is not in the database. */
+/** IDs of sessions whose wrap or beacon was answered with 200 but is not in the database. */
 export type Losses = { wraps: readonly string[]; beacons: readonly string[] };
 
 /** Losses within this time of each other are listed as one group, in milliseconds. */
 const gapMs = 1000;
 
 /**
- * Formats a timeline of cluster events and losses. A loss is placed at the time of its session id, that is, of the
+ * Formats a timeline of cluster events and losses. A loss is placed at the time of its session ID, that is, of the
  * fetch just before.
  */
 export function lossTable(events: readonly ClusterEvent[], { wraps, beacons }: Losses): string {

@@ -129,7 +129,7 @@ export function requireProgram(program: string, neededBy: string, how: string): 
   if (!isInstalled) throw new Error(`"${neededBy}" needs ${program}: ${how}`);
 }
 
-/** Returns the user or group id of the account that PostgreSQL runs as. */
+/** Returns the user or group ID of the account that PostgreSQL runs as. */
 export const idOf = (flag: string): number => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
 
 const etcdArgs = (dataDir: string, port: number, peerPort: number): string[] => {

@@ -62,7 +62,7 @@ export async function judge(
   return { ...counts, balance, ok: exact && counts.duplicates <= counts.cutOff && isConsistent(balance) };
 }
 
-/** Returns the ids of the sessions whose wrap is in the database. */
+/** Returns the IDs of the sessions whose wrap is in the database. */
 export async function wrappedSessions(pool: Stage['pool']): Promise<Set<string>> {
   const { rows } = await pool.query<{ id: string }>(
     'select session_id as id from usp_sessions where wrapped_at is not null',

@@ -80,7 +80,7 @@ async function answersOf(path: string, key: string): Promise<FetchOffersResponse
   );
 }
 
-/** Returns the responses for each version and variant, with an API key and with the SDK id. */
+/** Returns the responses for each version and variant, with an API key and with the SDK ID. */
 async function allAnswers(): Promise<FetchOffersResponse[]> {
   const answers: FetchOffersResponse[] = [];
   for (const version of versions)

@@ -76,7 +76,7 @@ describe('the request', () => {
   test.each([
     [undefined, '1'],
     ['0', '0'],
-  ])('in development mode with a dev of %j sends %j', async (dev, expected) => {
+  ])('sends the dev value %j as %j in development mode', async (dev, expected) => {
     const request = await sent({ dev: true, payload: { placement: 'checkout', dev } });
     expect(JSON.parse(request.body).dev).toBe(expected);
   });

@@ -25,7 +25,7 @@ afterAll(() => t.close());
 /** Converts a service URL, which starts with the public origin, to the address that the service listens on in tests. */
 const local = (url: string): string => url.replace('http://perks.test', baseUrl);
 
-test('the service accepts a client with the SDK id and records its beacons', async () => {
+test('the service accepts a client with the SDK ID and records its beacons', async () => {
   const payload = {
     placement: 'checkout',
     pub_user_id: 'client-user-1',

@@ -129,13 +129,13 @@ describe('the configuration', () => {
   test.each([
     ['sdk', 'autoLoad: true, prefetch: true', true],
     ['api', 'autoLoad: false, prefetch: false', false],
-  ] as const)('for mode %s matches the documented fragment', (mode, fragment, flag) => {
+  ] as const)('matches the documented fragment for mode %s', (mode, fragment, flag) => {
     expect(renderCheckoutHtml('%%CONFIG%%', { ...ids, mode })).toBe(fragment);
     const { AdConfig } = run(renderCheckoutHtml(checkout, { ...ids, mode }));
     expect(AdConfig).toMatchObject({ accountId: ids.sdkId, autoLoad: flag, prefetch: flag, autoShow: true });
   });
 
-  test('of the hidden page loads and stores offers without showing any', () => {
+  test('makes the hidden page load and store offers without showing any', () => {
     const { AdConfig } = run(renderPrefetchHtml(prefetch, ids));
     expect(AdConfig).toMatchObject({ accountId: ids.sdkId, autoLoad: true, prefetch: true, autoShow: false });
   });

@@ -39,7 +39,7 @@ const reasonOf = async (options: Partial<VerifyWebhookOptions>): Promise<string>
 };
 
 describe('a webhook from the service is accepted', () => {
-  test('with its payload, id and time', async () => {
+  test('with its payload, ID and time', async () => {
     expect(await verify({})).toEqual({
       type: 'usp.selection',
       payload: selection,
@@ -79,7 +79,7 @@ describe('a webhook from the service is accepted', () => {
       expect(await verify({ headers: requestHeaders })).toMatchObject({ test: true, dev: true });
   });
 
-  test('together with signatures of other versions', async () => {
+  test('even if it also has signatures of other versions', async () => {
     const { headers } = sent(bodyOf(selection));
     const signature = `v1a,${randomBytes(64).toString('base64')} ${headers['webhook-signature']} v2,x`;
     expect((await verify({ headers: { ...headers, 'webhook-signature': signature } })).id).toBe('msg_1');
@@ -105,7 +105,7 @@ describe('the event type is read from the signed payload and not from a header',
 });
 
 describe('a forged, altered or replayed webhook is rejected', () => {
-  test('with a body, id or time that was not signed', async () => {
+  test('with a body, ID or time that was not signed', async () => {
     const { headers, body } = sent(bodyOf(selection));
     expect(await reasonOf({ body: body.replace('u-1', 'u-2') })).toBe('wrong_signature');
     expect(await reasonOf({ headers: { ...headers, 'webhook-id': 'msg_2' } })).toBe('wrong_signature');

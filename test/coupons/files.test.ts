@@ -94,7 +94,7 @@ test.each([
   expect((await coupons.count(offer)).data).toMatchObject({ total: 0 });
 });
 
-test('up to 1 % invalid rows are skipped, and more reject the file unless ?partial=true', async () => {
+test('up to 1% of invalid rows are skipped, and with more the file is rejected unless ?partial=true', async () => {
   const codes = (bad: number) => Array.from({ length: 200 }, (_, at) => (at < bad ? `B${at},x` : `C${at}`)).join('\n');
   expect((await send(`code\n${codes(3)}`)).status).toBe(400);
   expect((await send(`code\n${codes(3)}`, '?partial=true')).data).toMatchObject({ added: 197, bad: 3 });

@@ -54,7 +54,7 @@ const campaignsOf = async (id: string): Promise<Record<string, unknown>[]> =>
   JSON.parse(String((await deliveriesOf(t, id))[0]?.payload)).body.campaigns;
 
 describe('a wrap', () => {
-  test('of an offer without codes has the usual response and webhook', async () => {
+  test('has the usual response and webhook if the offer has no codes', async () => {
     const { id, campaigns } = await wrapOf(nextUser());
     expect(campaigns).toBeUndefined();
     expect((await campaignsOf(id))[0]).not.toHaveProperty('coupon');
@@ -165,7 +165,7 @@ describe('a wrap', () => {
     expect(JSON.stringify((await coupons.pool(offer.id)).body)).not.toContain('FOR-ALL');
   });
 
-  test('of a developer uses no code', async () => {
+  test("uses no code in a developer's session", async () => {
     await coupons.add(offer.id, { codes: ['REAL'] });
     const user = nextUser();
     const { id } = await usp.fetch({ pub_user_id: user, dev: true });
@@ -173,7 +173,7 @@ describe('a wrap', () => {
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0, left: 1 });
   });
 
-  test('that fails assigns no code', async () => {
+  test('assigns no code if it fails', async () => {
     await coupons.add(offer.id, { codes: ['KEPT'] });
     const user = nextUser();
     const { id } = await usp.fetch({ pub_user_id: user });

@@ -153,7 +153,7 @@ async function save(form: Form, of: string): Promise<void> {
   expect(answer.statusCode, `${of}: ${errorsIn(answer.body).join()}`).toBe(303);
 }
 
-/** Puts the campaign back to what it was, whatever was saved. */
+/** Restores the original campaign, regardless of what was saved. */
 async function reset(row: Record<string, unknown>): Promise<void> {
   const names = Object.keys(campaigns.input.properties);
   await t.pool.query(
@@ -177,7 +177,7 @@ describe('the sections of a campaign', () => {
     }
   });
 
-  test('together edit every column and every rule of a campaign', async () => {
+  test('edit every column and every rule of a campaign between them', async () => {
     const before = await stored();
     const changed = new Set<string>();
     for (const section of sections) {

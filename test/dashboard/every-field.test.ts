@@ -124,7 +124,7 @@ async function create(path: string, body: object): Promise<string> {
   return String(key ?? id);
 }
 
-test('every field of the forms for settings, placements, sequence rules and audiences is saved, also in pairs', {
+test('every field of the forms for settings, placements, sequence rules and audiences is saved, singly and in pairs', {
   timeout: timeLimit(180_000),
 }, async () => {
   const rule = await create('/sequence-rules', { effect: 'deny', match: { tags: ['one'] } });
@@ -138,7 +138,7 @@ test('every field of the forms for settings, placements, sequence rules and audi
   for (const page of [...pages, `/audiences/${audience}`]) expect(await savesEach(own(page)), page).toBeGreaterThan(5);
 });
 
-describe('every field of an endpoint is saved, also in pairs:', () => {
+describe('every field of an endpoint is saved, singly and in pairs:', () => {
   const aws = { region: 'eu-central-1', access_key_id: 'AKIA', secret_access_key: 'secret' };
   const destinations = [
     { kind: 'http' },
@@ -192,7 +192,7 @@ describe('every field of an endpoint is saved, also in pairs:', () => {
   });
 });
 
-test('every field of a metric alert is saved, also in pairs', { timeout: timeLimit(120_000) }, async () => {
+test('every field of a metric alert is saved, singly and in pairs', { timeout: timeLimit(120_000) }, async () => {
   const alert = { name: 'Sales', metric: 'revenue', comparison: 'above', threshold: 50, currency: 'EUR' };
   const id = await create('/metric-alerts', alert);
   const others = { metric: 'sessions', currency: 'USD', threshold: '60' };
@@ -201,7 +201,7 @@ test('every field of a metric alert is saved, also in pairs', { timeout: timeLim
   expect(await savesEach(own(`/metric-alerts/${id}`), { others, without })).toBeGreaterThan(15);
 });
 
-test('every field of a portal link is saved, also in pairs', async () => {
+test('every field of a portal link is saved, singly and in pairs', async () => {
   await t.pool.query(
     `insert into api_keys (publisher_id, name, key_hash, permissions)
     values ($1, 'second', decode(repeat('ab', 32), 'hex'), '{configurations}')`,
@@ -249,7 +249,7 @@ async function addChannels(...names: string[]): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-test('every alert of every channel is saved, also in pairs, and alerts that the page lacks stay', {
+test('every alert of every channel is saved, singly and in pairs, and alerts that the page does not show stay', {
   timeout: timeLimit(120_000),
 }, async () => {
   const [first, second] = await addChannels('#shop', '#team');
@@ -274,7 +274,7 @@ test('every alert of every channel is saved, also in pairs, and alerts that the 
   expect(Object.fromEntries(await stored())).toMatchObject({ [`channel.${first}`]: ['coupons.low', 'goal.behind'] });
 });
 
-test('every field of a saved report and of its schedules is saved, also in pairs', async () => {
+test('every field of a saved report and of its schedules is saved, singly and in pairs', async () => {
   const [first, second] = await addChannels('#reports', '#money');
   const reports = [
     { name: 'Weekly & <b>' },
@@ -320,7 +320,7 @@ describe('a page that was opened before an upgrade', () => {
     return { ...Object.fromEntries(fields), _optional: optional.join(' ') };
   };
 
-  test('saves nothing in the fields that it lacks', async () => {
+  test('does not change the fields that it does not contain', async () => {
     await t.pool.query("update publishers set privacy_text = 'Stored', test_mode = true, data_file_user_ids = 'plain'");
     const page = own('/settings');
     const added = ['privacy_text', 'test_mode', 'data_file_user_ids', 'offers_per_response'];
@@ -335,7 +335,7 @@ describe('a page that was opened before an upgrade', () => {
     });
   });
 
-  test('saves an unchecked box that it has, and a group without a choice', async () => {
+  test('saves an unchecked box that it contains, and a group without a selected choice', async () => {
     const id = await create('/sequence-rules', {
       effect: 'deny',
       match: { tags: ['two'] },

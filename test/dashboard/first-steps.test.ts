@@ -11,7 +11,7 @@ afterAll(() => t.close());
 
 const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
 
-test('an operator who has not opened a publisher yet gets the only one, or else the list', async () => {
+test('an operator who has not opened a publisher yet sees the only publisher, or else the list', async () => {
   const operator = await signInAs(t, 'operator');
   const start = async () => (await operator.get('/dashboard')).headers.location;
   expect([...t.deps.catalog.current().publishers.keys()]).toEqual([t.publisher.id]);

@@ -176,7 +176,7 @@ describe('on account and operator pages', () => {
     expect(links.filter((link) => !link.startsWith('/dashboard/a/1/'))).toEqual([]);
   });
 
-  test('after the next sign-in, operators and members get the publisher that they opened last', async () => {
+  test('after the next sign-in, operators and members see the publisher that they opened last', async () => {
     const start = async (user: TestUser, value: string | number) =>
       (await withCookie(user, '/dashboard', value)).headers.location;
     expect(await start(operator, other)).toBe(own('/overview', other));
@@ -193,7 +193,7 @@ describe('on account and operator pages', () => {
 });
 
 describe('the search', () => {
-  test('finds every page of the navigation by its name and its words, in both languages', async () => {
+  test('finds every page of the navigation by its name and its search words, in both languages', async () => {
     const entries = t.contributions.navigation.filter(({ group }) => group !== 'advertiser');
     expect(entries.length).toBeGreaterThan(25);
     const missing: string[] = [];
@@ -218,7 +218,7 @@ describe('the search', () => {
     expect(missing).toEqual([]);
   });
 
-  test('lists a page first if its name begins with the text, and pages that add a row to those who may', async () => {
+  test('lists a page first if its name begins with the text, and "Add" pages only for users who may add', async () => {
     const find = async (user: TestUser, query: string) => linksIn((await user.get(own(`/find?q=${query}`))).body);
     const [manager, analyst] = [await signInAs(t, 'manager'), await signInAs(t, 'analyst')];
     await t.pool.query("update campaigns set name = 'Webhooks for breakfast' where id = 2");
@@ -239,7 +239,7 @@ describe('in the browser', () => {
   const isMarked = (page: Page, name: string) =>
     page.locator('.main-nav a[aria-current="page"]', { hasText: name }).waitFor();
 
-  test('every area can be reached, the settings and back', async () => {
+  test('every area can be reached, including the settings and the way back', async () => {
     const page = await open(await signInAs(t, 'admin'), own('/overview'));
     for (const name of ['Campaigns', 'Audiences', 'Reports', 'Webhooks', 'Themes', 'Users', 'Deliveries', 'Overview']) {
       await openFromNavigation(page, name);

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Returns whether Node tracks promises. Only then do their continuations have an async id. */
+/** Returns whether Node tracks promises. Only then do their continuations have an async ID. */
 async function followsPromises(): Promise<boolean> {
   await Promise.resolve();
   return executionAsyncId() !== 0;

@@ -111,7 +111,7 @@ describe('each field of a form is saved, alone and together with each other fiel
   });
 });
 
-test('a fallback code is kept, replaced or removed by the choice of what happens to an empty pool', async () => {
+test('the choice of what happens when a pool is empty keeps, replaces or removes the fallback code', async () => {
   const action = own('/offers/1/coupons/settings');
   const save = async (change: Change) => {
     const fields = valuesOf((await admin.get(own('/offers/1'))).body, action);
@@ -139,7 +139,7 @@ test('two minimum revenues for one placement are rejected, and the row says so',
   expect((await admin.post(page, { 'floors.0.amount': '2' })).body).toContain('Enter a placement.');
 });
 
-test('a limit to listed offers needs an entry, and rows can be added and removed without scripts', async () => {
+test('limiting offers to a list requires an entry, and rows can be added and removed without scripts', async () => {
   const page = own('/settings/controls');
   expect((await admin.post(page, { 'allowed.mode': 'some' })).body).toContain('Enter at least one category');
   const added = await admin.post(page, { _rows: 'add floors.0.placement', 'blocked.words': 'typed' });

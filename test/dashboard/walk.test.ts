@@ -99,7 +99,7 @@ describe('setup from an empty database, in the browser only', () => {
     await page.getByRole('checkbox', { name: 'User Selected Perks' }).check();
     await page
       .locator('main summary')
-      .filter({ hasText: /^Texts$/ })
+      .filter({ hasText: /^Text$/ })
       .click();
     await page.getByLabel('Heading', { exact: true }).first().fill('Choose your thank-you');
     await page.frameLocator('iframe').getByText('Choose your thank-you').waitFor();

@@ -88,7 +88,7 @@ test('users are in the files only as keyed hashes', async () => {
   expect(Number(row?.users)).toBeGreaterThanOrEqual(2);
 });
 
-test('one line of DuckDB reads a table, and its sums are those of reports', async () => {
+test('one line of DuckDB reads a table, and its totals match those of the reports', async () => {
   await visit({ placement: 'wallet' });
   await exportAll(t, folder.storage);
   await rollUpAll(t);

@@ -73,7 +73,7 @@ test('a new partition has its index from the start', async () => {
   expect(await indexed()).toEqual(expect.arrayContaining(ofDay(`p${rows[0].day}`)));
 });
 
-test('the first export of new rows builds the missing indexes, also one whose build was interrupted', async () => {
+test('the first export of new rows builds all missing indexes, including one whose build was interrupted', async () => {
   const { client, url } = database;
   await exportAll({ databaseUrl: url }, folder.storage);
   expect(await indexed()).not.toContain('perk_messages');
@@ -90,7 +90,7 @@ test('the first export of new rows builds the missing indexes, also one whose bu
   expect(rows).toEqual([]);
 });
 
-test('an export of new rows reads no whole table', async () => {
+test('an export of new rows never reads a whole table', async () => {
   const { client } = database;
   await client.query('set enable_seqscan = off');
   const transactions = { from: '100', until: '200', late: ['90'], open: ['150'] };
@@ -101,7 +101,7 @@ test('an export of new rows reads no whole table', async () => {
   }
 });
 
-test('a query delays only that the index of its partition becomes a part of the whole one', async () => {
+test('a running query only delays attaching the index of its partition to the index of the whole table', async () => {
   const { client, url } = database;
   const definition = 'using brin (xid8send(written_by))';
   await client.query('drop index deliveries_written_by');

@@ -78,7 +78,7 @@ test('each row is exported exactly once, however often the export is killed, at 
   expect(filed).toEqual([{ ...rows[0], distinct_events: rows[0].events }]);
 });
 
-/** Returns a storage that fails from a call on. */
+/** Returns a storage whose calls fail from a certain call on. */
 function failingFrom(inner: Storage, call: number): Storage {
   let calls = 0;
   const check = (): void => {
@@ -151,7 +151,7 @@ test('a compaction leaves the files of a run that has no manifest yet', async ()
   await folder.storage.remove(next);
 });
 
-test('what a killed write left is hidden from readers, and a compaction removes it', async () => {
+test('the leftovers of a killed write are hidden from readers, and a compaction removes them', async () => {
   const path = `events/date=2026-01-01/publisher=1/run-00000001-1-9.parquet.${randomUUID()}.tmp`;
   const manifest = `${manifestOfRun(9999)}.${randomUUID()}.tmp`;
   const foreign = 'events/notes.tmp';

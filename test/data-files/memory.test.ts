@@ -68,13 +68,13 @@ async function peakOf(chunks: number, chunkOf: (index: number) => Buffer[], limi
 const longRow = rowOf(1, 'y'.repeat(6000));
 const fillers = Array.from({ length: Math.floor(chunkBytes / longRow.length) }, () => longRow);
 
-test('rows of many small publishers do not keep the data in memory that came with them', async () => {
-  // Two rows of a large publisher are a group, so that only those of small publishers wait.
+test('rows of many small publishers do not keep the data in memory that was read together with them', async () => {
+  // Two rows of a large publisher fill a row group, so only the rows of small publishers wait in memory.
   const limits = { ...defaultLimits, groupRows: 5, pendingBytes: 2 ** 20 };
   expect(await peakOf(2000, (index) => [rowOf(index + 1, ''), ...fillers], limits)).toBeLessThan(30);
 });
 
-test('long texts of many publishers are encoded before they fill the memory', async () => {
+test('long strings of many publishers are encoded before they fill the memory', async () => {
   const limits = { ...defaultLimits, pendingSize: 4 * 2 ** 20, pendingBytes: 2 ** 20 };
   expect(await peakOf(1000, (index) => [rowOf(index % 50, 'y'.repeat(60_000))], limits)).toBeLessThan(20);
 });

@@ -20,7 +20,7 @@ import {
 } from './support.ts';
 
 describe('the order of offers', () => {
-  test('is by forced priority, priority, campaign weight, campaign, offer weight and id', () => {
+  test('is by forced priority, priority, campaign weight, campaign, offer weight and ID', () => {
     const offers = offersOf(
       campaignOf(1),
       campaignOf(2, { priority: 50 }),
@@ -36,7 +36,7 @@ describe('the order of offers', () => {
     for (let seed = 0; seed < 500; seed++) expect(decideOfferIds(offers, { seed })).toEqual([1, 2, 3]);
   });
 
-  test("uses a publisher's own priority of a campaign instead of the campaign's", () => {
+  test("uses the publisher's priority for a campaign instead of the campaign's own", () => {
     const first = campaignOf(9, { provisions: new Map([[1, provisionTo(1, { priority: 0 })]]) });
     expect(decideOfferIds(offersOf(campaignOf(1), first))).toEqual([9, 1]);
   });
@@ -78,7 +78,7 @@ describe('a response contains', () => {
     ).toHaveLength(30);
   });
 
-  test('no campaign that the user declined, until the opt-out ends to the second', () => {
+  test('no campaign that the user declined, until the opt-out ends, to the second', () => {
     const until = (end: number | null): number[] =>
       decideOfferIds(offersOf(campaignOf(1)), { history: { optOuts: { 1: end }, exposures: [] } });
     expect(until(noonMs / 1000 + 1)).toEqual([]);
@@ -130,7 +130,7 @@ describe('the ad unit', () => {
   };
   const three = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
 
-  test('is on or off and has its size by the placement, or else the theme, or else the publisher', () => {
+  test('takes its on/off switch and its size from the placement, or else the theme, or else the publisher', () => {
     const count = (own: object, ofTheme: Partial<Theme>, ofPlacement: object): number => {
       const publisher = publisherWith(three, {
         ...own,

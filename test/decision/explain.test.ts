@@ -137,7 +137,7 @@ describe('an offer that is not shown is explained by the first rule that exclude
       ),
     ],
     [
-      'The campaign is ahead of its pacing plan, so it takes part in only 0.5 % of decisions for now.',
+      'The campaign is ahead of its pacing plan, so it takes part in only 0.5% of decisions for now.',
       reason(
         { pacing: 'even', total_caps: [{ metric: 'impressions', per: 'day', limit: 100 }] },
         { totals: new Map([['1', useOf({ impressions: { day: 90 } })]]) },

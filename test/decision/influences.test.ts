@@ -24,9 +24,9 @@ test('an explanation names the request properties that changed the score most, a
   expect(own?.influences[0]?.factor).toBeGreaterThan(1.1);
   expect(own?.influences.length).toBeLessThanOrEqual(3);
   expect(apiInfluence({ property: 'device', value: 'mobile', factor: 1.5 })).toBe(
-    'device mobile: expected revenue 50 % higher',
+    'device mobile: expected revenue 50% higher',
   );
-  expect(apiInfluence({ property: 'plan', value: 'gold', factor: 0.5 })).toBe('plan gold: expected revenue 50 % lower');
+  expect(apiInfluence({ property: 'plan', value: 'gold', factor: 0.5 })).toBe('plan gold: expected revenue 50% lower');
 });
 
 test("an influence is described in the reader's language", () => {

@@ -107,7 +107,7 @@ export const offerOf = (id: number, campaign: Campaign, over: Partial<Offer> = {
   ...over,
 });
 
-/** Returns one offer per campaign, with the campaign's id. */
+/** Returns one offer per campaign, with the campaign's ID. */
 export const offersOf = (...campaigns: readonly Campaign[]): Offer[] =>
   campaigns.map((campaign) => offerOf(campaign.id, campaign));
 

@@ -135,7 +135,7 @@ async function addPullEndpoint(): Promise<void> {
 const signedByAdvertisers: ReadonlySet<string> = new Set(['reportCouponRedeemed', 'reportCouponCancelled']);
 
 // Long timeout: the test calls all operations.
-test('every operation responds as documented to its example with existing ids', {
+test('every operation responds as documented to its example with existing IDs', {
   timeout: timeLimit(120_000),
 }, async () => {
   // Extend the lease of the listener's delivery, which on a slow machine would end before its example is called.

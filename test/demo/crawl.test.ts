@@ -71,7 +71,7 @@ describe('no link in the demo leads to an error', () => {
 
 type Operation = { parameters?: { name: string; in: string }[] };
 
-test('no API GET fails for ids from its own lists', async () => {
+test('no API GET fails for IDs from its own lists', async () => {
   const { app } = demo;
   const get = (path: string, key: string) => app.inject({ url: path, headers: { authorization: `Bearer ${key}` } });
   const { paths } = (await get('/docs/json', demoOperatorKey)).json() as { paths: Record<string, { get?: Operation }> };

@@ -115,7 +115,7 @@ test('the first steps are checked off as they happen, whatever the history conta
   expect(overview.body).toContain('First steps');
 });
 
-test('the perk funnel counts sessions up to the delivered webhook, for any filter that sums support', async () => {
+test('the perk funnel counts sessions up to the delivered webhook, for any filter that rollups support', async () => {
   const user = await signInAs(t, 'analyst');
   const funnel = async (query: string): Promise<number[]> => {
     const { body } = await user.get(`/dashboard/p/${t.publisher.id}/reports/funnel?range=90d${query}`);

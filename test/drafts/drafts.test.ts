@@ -193,7 +193,7 @@ describe('a draft', () => {
     expect(await titleOf(offer)).toBe('Changed since');
   });
 
-  test('with a conflict keeps its scheduled time when it is approved anyway in the dashboard', async () => {
+  test('keeps its scheduled time when it is approved in the dashboard despite a conflict', async () => {
     const draft = await proposeTitle('On Friday');
     await admin('PATCH', `offers/${offer}`, { title: 'Changed since' });
     const user = await signInAs(t, 'admin');
@@ -242,7 +242,7 @@ describe('a draft', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
   });
 
-  test('of another publisher is not found', async () => {
+  test('is not found by another publisher', async () => {
     const draft = await proposeTitle('Better');
     const { rows } = await t.pool.query(
       `insert into publishers (name, sdk_id, created_at, updated_at)

@@ -76,7 +76,7 @@ describe('a draft of a manager that was refused', () => {
     expect(data).toHaveLength(1);
   });
 
-  test('is mailed to its author, and counted until the author opens it', async () => {
+  test('is e-mailed to its author, and counted until the author opens it', async () => {
     const id = await proposeOffer();
     await refuse(id);
     clock += 2 * minuteMs;

@@ -174,7 +174,7 @@ test('rejected, unreachable, invalid and looping calls end with their exit code 
   const calls: [string[], Record<string, string>, number, string][] = [
     [['listen'], {}, 2, '--forward'],
     [['trigger', 'usp.selection', '--nonsense'], {}, 2, "Unknown option '--nonsense'"],
-    [['deliveries', 'retry'], {}, 2, 'Expected delivery ids'],
+    [['deliveries', 'retry'], {}, 2, 'Expected delivery IDs'],
     [['trigger', 'usp.selection'], { PERKWIRE_KEY: '' }, 2, 'PERKWIRE_KEY'],
     [['trigger', 'usp.selection'], { PERKWIRE_KEY: 'pk_wrong' }, 3, 'unknown, expired or revoked'],
     [['trigger', 'no.event'], {}, 3, 'Unknown event type'],

@@ -3,7 +3,7 @@ import { perkRun } from '../chaos/perks.ts';
 import { clonePool } from '../support/database.ts';
 import { timeLimit } from '../support/time-limit.ts';
 
-/** Fewer wraps than `npm run chaos -- --scenario perks`, with the same kill -9. */
+/** Smaller version of `npm run chaos -- --scenario perks`. It has fewer wraps, but kills processes in the same way. */
 const size = { kills: 3, parallel: 16 };
 
 // The test kills and restarts processes under load.

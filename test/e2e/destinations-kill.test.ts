@@ -31,9 +31,10 @@ async function storedIds({ url }: NatsServers): Promise<string[]> {
   return ids;
 }
 
-// The test kills and restarts processes under load, and every second time also the NATS server and a Kafka broker.
+// The test kills and restarts processes under load. In every second round, it also kills the NATS server and a Kafka
+// broker.
 test.skipIf(!hasNats)(
-  `a kill -9 loses no event for NATS or Kafka and none to pull, ${kills} times`,
+  `no event for NATS, Kafka or a pull endpoint is lost in ${kills} kills`,
   {
     timeout: timeLimit(90_000 + kills * 20_000),
   },

@@ -20,7 +20,7 @@ const users = 1200;
 const atOnce = 12;
 
 // Long timeout: the test sends thousands of requests to built processes.
-test('reports an injected lift of 10 % for the unit and 0 % for a campaign, even if a process is killed', {
+test('reports an injected lift of 10% for the unit and 0% for a campaign, even if a process is killed', {
   timeout: timeLimit(240_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);

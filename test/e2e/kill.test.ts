@@ -33,7 +33,7 @@ const awayPauseMs = 100;
 
 describe('a kill -9 loses no acknowledged call', () => {
   // The test kills and restarts processes six times under load.
-  test(`for beacons and wraps in flight, ${kills} times`, { timeout: timeLimit(600_000) }, async () => {
+  test(`for beacons and wraps in flight, in ${kills} rounds`, { timeout: timeLimit(600_000) }, async () => {
     const draw = createRandom(11);
     const { url: databaseUrl, pool, close } = await clonePool(2);
     const port = await freePort();

@@ -4,7 +4,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { followHealth } from '../support/health.ts';
 import { startOwnPostgres } from '../support/postgres.ts';
 
-test('an embedded server that dies is restarted each time, on the same port and with its data', async () => {
+test('an embedded server that dies is always restarted, on the same port and with its data', async () => {
   const server = await startOwnPostgres();
   await server.query('create table kept (id integer)');
   const { dbHealth } = await followHealth(server.url);

@@ -166,7 +166,7 @@ describe('the embedded database', () => {
     expect(await readdir(join(dataDir, 'attached'))).toEqual([]);
   });
 
-  test('starts even if its last process id now belongs to another program', async () => {
+  test('starts even if its last process ID now belongs to another program', async () => {
     const dataDir = await newFolder();
     const first = await start(dataDir);
     const pidFile = join(dataDir, 'postgres/postmaster.pid');

@@ -181,7 +181,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     await expect.poll(() => storedOf(offer)).toEqual(['close', 'impression', 'no_thanks']);
   });
 
-  test('sets aside messages that cannot be stored, and stores the following ones', async () => {
+  test('moves messages aside that cannot be stored, and stores the ones after them', async () => {
     const offer = await showOffer(t);
     const partition = partitionOf(offer.sessionId);
     const tooOld = trackedEvent('00000000-0000-7000-8000-0000000000'.padEnd(36, offer.sessionId.slice(-2)));

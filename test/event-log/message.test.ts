@@ -21,7 +21,7 @@ test.each([
   ['a number instead of an object', Buffer.from('7')],
   ['a message without a version', textOf({ version: undefined })],
   ['an unknown event kind', textOf({ events: [{ ...event, kind: 'conversion' }] })],
-  ['an invalid session id', textOf({ events: [{ ...event, sessionId: "'; drop table events" }] })],
+  ['an invalid session ID', textOf({ events: [{ ...event, sessionId: "'; drop table events" }] })],
   [
     'a number that is too large for its column',
     textOf({ events: [{ ...event, claims: { ...event.claims, offerId: 2 ** 40 } }] }),

@@ -222,7 +222,7 @@ describe('hold-outs', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('of one campaign get all other campaigns', async () => {
+  test('get all other campaigns if only one campaign is held out', async () => {
     const all = await api.fetch({ pub_user_id: 'u', dev: 1 });
     const [{ campaign_id }] = all.offers;
     await api.start({ key: 'but', holdout: 1, campaign_id });
@@ -235,7 +235,7 @@ describe('hold-outs', () => {
     }
   });
 
-  test('of both the unit and a campaign are decided as if in neither, also when re-decided', async () => {
+  test('are decided as if in neither if both the unit and a campaign are held out, even when re-decided', async () => {
     const [{ id, campaign_id }] = (await api.fetch({ pub_user_id: 'u', dev: 1 })).offers;
     await api.start({ key: 'but', holdout: 1, campaign_id });
     await api.start({ key: 'out', holdout: 1 });

@@ -41,7 +41,7 @@ test('commands create, plan, start, change, read, adopt and undo an experiment',
   expect((await run('change', 'one-offer', await file({ arms: arms(0.3) }))).code).toBe(0);
   const result = await run('show', 'one-offer');
   expect(result.out).toBe(
-    'one-offer: running, version 2\n  control  50.0 %  {}\n  one  30.0 %  {"offers_per_response":1}\n',
+    'one-offer: running, version 2\n  control  50.0%  {}\n  one  30.0%  {"offers_per_response":1}\n',
   );
   await callsOf(t).fetch({ placement: 'cart', pub_user_id: 'user-1' });
   await collectAll(t);
@@ -58,7 +58,7 @@ test('commands create, plan, start, change, read, adopt and undo an experiment',
 test('invalid input is rejected with its field, and a file that is not JSON before it is sent', async () => {
   const refused = await run('create', await file({ key: 'much', arms: arms(0.9) }));
   expect(refused.code).not.toBe(0);
-  expect(refused.err).toContain('/arms: The shares and the holdout add up to 140%.');
+  expect(refused.err).toContain('/arms: The shares and the hold-out add up to 140%.');
   expect((await run('create', await file('{'))).code).toBe(3);
   for (const args of [['create'], ['change', 'one-offer'], ['show'], ['adopt', 'one-offer']])
     expect((await run(...args)).code, args.join(' ')).toBe(2);

@@ -37,7 +37,7 @@ async function refused(fields: Record<string, string>, language: 'en' | 'de' = '
 }
 
 test.each(['control', 'holdout', 'arm1.share'])(
-  'an invalid %s has an error in percent, as it was entered',
+  'the error for an invalid %s is in percent, like the entered value',
   async (name) => {
     for (const typed of ['101', '-1', 'half']) {
       expect(await refused({ [name]: typed })).toEqual(['The value must be a number from 0 to 100.']);
@@ -53,10 +53,10 @@ test('errors in the detectable difference and the ramp steps are in percent', as
   expect(await refused({ ramp: '9999 50' })).toEqual(['Line 1: The value must be 8,760 or less.']);
 });
 
-test('the error for shares above the total states their sum in percent', async () => {
-  const message = 'The shares and the holdout add up to 120.5%. The maximum is 100%.';
+test('the error for shares above 100% states their total as a percentage', async () => {
+  const message = 'The shares and the hold-out add up to 120.5%. The maximum is 100%.';
   expect(await refused({ holdout: '20.5' })).toEqual([message]);
-  const german = 'Die Anteile und die Kontrollgruppe ergeben zusammen 120,5 %. Erlaubt sind höchstens 100 %.';
+  const german = 'Die Anteile und die Hold-out-Gruppe ergeben zusammen 120,5 %. Erlaubt sind höchstens 100 %.';
   expect(await refused({ holdout: '20.5' }, 'de')).toEqual([german]);
 });
 

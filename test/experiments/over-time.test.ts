@@ -37,7 +37,7 @@ async function report(query = '') {
 }
 const dayOf = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
 
-test('the report has the lift of each day, and states since when there is enough data', async () => {
+test('the report contains the lift of each day, and the first day with enough data', async () => {
   expect((await report()).over_time).toHaveLength(1);
   const now = Date.now();
   await t.pool.query("update experiments set started_at = now() - interval '5 days'");
@@ -84,7 +84,7 @@ test('a finished experiment records no more daily points', async () => {
   expect((await t.pool.query('select from experiment_points')).rowCount).toBe(2);
 });
 
-test('the report remains after the user sums are deleted, including data from after the end', async () => {
+test('the report stays complete after the totals per user are deleted, including data from after the end', async () => {
   await t.pool.query(
     "update experiment_units set revenue_micros = revenue_micros + 1000000 where unit_key = md5('7')::uuid",
   );

@@ -98,7 +98,7 @@ test('a running experiment shows its state and headline first, and can be stoppe
   expect(await violations(page)).toEqual([]);
 });
 
-test('no variant is called the best while there is no data, or data of one variant only', async () => {
+test('no variant is called the best while there is no data, or data for only one variant', async () => {
   await api.start({ key: 'empty', arms: halves({ offers_per_response: 1 }) });
   const best = async () => {
     const page = await open('analyst', '/experiments/empty');
@@ -195,7 +195,7 @@ test('a report shows its interval by day, and segments with a note on multiple c
   expect(await violations(page)).toEqual([]);
 });
 
-test('making a variant permanent that is probably not the best needs a second thought', async () => {
+test('a warning appears before a variant is made permanent that is probably not the best', async () => {
   await api.start({ key: 'worse', arms: halves({ offers_per_response: 1 }) });
   await addUsers(t, 'worse', { control: [2, 3, 4, 9], b: [2, 3, 4, 8] });
   const page = await open('admin', '/experiments/worse/adopt?arm=b');
@@ -214,7 +214,7 @@ test('unit texts have their own fields, and are saved together with other settin
   const page = await open('admin', '/experiments/texts');
   const field = (name: string) => page.locator(`[name="${name}"]`);
   await section(page, 'Variants and shares');
-  await section(page, 'Unit texts');
+  await section(page, 'Unit text');
   await field('arm1.labels.close').fill('Not now');
   await save(page);
   await page.getByText('texts saved.').waitFor();

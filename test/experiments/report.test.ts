@@ -86,7 +86,7 @@ test('the report counts users, sessions, clicks, revenue and outcomes by arm, ea
   }
 });
 
-test('users outside are the control if no arm is', async () => {
+test('users outside the experiment are the control if no arm is', async () => {
   await api.end();
   await api.start({ key: 'out', holdout: 0.5 });
   for (let at = 0; at < 20; at += 1) await api.fetch({ pub_user_id: `outside-${at}` });
@@ -170,7 +170,7 @@ test('an outcome for an e-mail address is rejected, and one for an unknown user 
   expect(rows[0].row).not.toContain('nobody-knows');
 });
 
-test('an erased user is removed from the sums, and the report states it', async () => {
+test('an erased user is removed from the totals, and the report says so', async () => {
   await api.end();
   await api.start({ key: 'erased', arms: [arm('control', 0.5), arm('b', 0.5)] });
   for (const pub_user_id of ['stays', 'goes']) {

@@ -76,7 +76,7 @@ async function expectSame(): Promise<void> {
     }
 }
 
-test('incremental sums match one pass over all users, with the same cap on outliers', async () => {
+test('incremental totals match one pass over all users, with the same cap on outliers', async () => {
   await expectSame();
   const units = 'experiment_units where hashtext(unit_key::text)';
   for (const text of [
@@ -101,7 +101,7 @@ test('incremental sums match one pass over all users, with the same cap on outli
   expect(rows[0]).toEqual({ rows: 3 * 2 * 6 + 3 * 2, deltas: 0 });
 });
 
-/** Compares the sums of own outcomes with the result of one pass over all users. */
+/** Compares the totals of own outcomes with the result of one pass over all users. */
 async function expectSameOutcomes(): Promise<void> {
   for (const population of ['all', 'would_have_seen'] as const) {
     const { rows: expected } = await t.pool.query(
@@ -150,7 +150,7 @@ test('the history of an outcome is kept until the first user has the outcome aga
   await expectSameOutcomes();
 });
 
-test('removing the experiment removes its sums', async () => {
+test('removing the experiment removes its totals', async () => {
   await callsOf(t).end();
   for (const table of ['experiment_units', 'experiment_outcomes', 'experiment_moments'])
     expect((await t.pool.query(`select from ${table}`)).rowCount, table).toBe(0);

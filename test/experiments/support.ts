@@ -36,7 +36,7 @@ export function callsOf({ app }: TestBase, key = 'demo-key') {
   };
 }
 
-/** Adds all committed rows to the per-user sums. Transactions in other databases on the server may delay this. */
+/** Adds all committed rows to the per-user totals. Transactions in other databases on the server may delay this. */
 export async function collectAll({ pool }: TestBase): Promise<void> {
   const { rows } = await pool.query<{ xid: string }>('select pg_current_xact_id()::text as xid');
   const isPast = async (): Promise<boolean> => {

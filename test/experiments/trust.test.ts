@@ -67,7 +67,7 @@ test('detects an arm that changes who sees an offer, if only those users are com
   expect(sample_ratio.is_wrong).toBe(false);
 });
 
-test('the users needed depend on the shares and on the users who are compared', async () => {
+test('the number of users needed depends on the shares and on the users who are compared', async () => {
   await withUsers({});
   await t.pool.query("update experiments set started_at = now() - interval '4 days'");
   const even = await report();

@@ -174,7 +174,7 @@ test('a campaign stops with the click that uses up its budget', () => {
   expect(shownPerDay({ totalCaps: [{ metric: 'impressions', per: 'day', limit: 20 }] }, createRandom(4))).toBe(20);
 });
 
-test('the expected course of a budget agrees with the mean of the simulated ones', () => {
+test('the expected spend of a budget over time agrees with the mean of the simulations', () => {
   // Without a budget, the campaign would get 2.4 clicks a day: on some days more than it can pay, on others fewer.
   for (const limit of [0.5, 1, 1.5]) {
     const expected = shownPerDay({ totalCaps: daily(limit) }, null, { perSession: 0.01 });
@@ -189,7 +189,7 @@ test('a budget that cannot pay for a single click allows no impression', () => {
   expect(sum(course({ totalCaps }).impressions)).toBe(0);
 });
 
-test('what a running campaign has already spent is taken off its budget', () => {
+test('the amount that a running campaign has already spent is subtracted from its budget', () => {
   const totalCaps = [{ metric: 'budget' as const, per: 'lifetime' as const, limit: 100 }];
   expect(sum(course({ totalCaps, used: () => 40_000_000 }).spend)).toBe(60_000_000);
 });
@@ -257,7 +257,7 @@ test('a campaign whose weeks differ gets a wider interval, and its last weeks co
   expect(factorOf([2000, 2000, 6000, 6000])).toBeGreaterThan(1.5 * factorOf([6000, 6000, 2000, 2000]));
 });
 
-test('changes while a campaign was new matter less than those of its last weeks', () => {
+test('changes from the first days of a campaign matter less than those of its last weeks', () => {
   const [settled, unsettled] = [
     correctionOf([2000, 6000, 6000, 6000, 6000]),
     correctionOf([6000, 6000, 6000, 6000, 2000]),

@@ -84,7 +84,7 @@ test('a forecast says which condition no session satisfies', async () => {
   expect(conditions).toEqual([{ rule: 'targeting', key: 'countries', matching_sessions: 0 }]);
 });
 
-test('a draft that pays nothing is told that others take its positions', async () => {
+test('the forecast of a draft that pays nothing says that other campaigns take its positions', async () => {
   const { totals, notes } = await forecastOf(draft({ payout_amount: 0, priority: 9000 }));
   expect([totals.impressions.mid, notes]).toEqual([0, expect.arrayContaining(['never_wins'])]);
 });
@@ -216,7 +216,7 @@ test('a lifetime budget that cannot be reached because of the daily budget gets 
   expect(warnings).toEqual([
     {
       path: '/rules/total_caps/0/limit',
-      message: 'The limit 1000 cannot be reached: caps for shorter periods allow at most 550 until the end.',
+      message: 'The limit 1000 cannot be reached: caps for shorter periods allow at most 550 until the campaign ends.',
     },
   ]);
   expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: rules(200) })).body.warnings).toEqual([]);

@@ -9,8 +9,8 @@ const operations = Object.entries(description.paths).flatMap(([path, methods]) =
 );
 
 /**
- * Routes without an authenticated caller. Their data is public, identified by a signed token, an unguessable click id
- * or a public SDK id, or signed by an advertiser.
+ * Routes without an authenticated caller. Their data is public, identified by a signed token, an unguessable click ID
+ * or a public SDK ID, or signed by an advertiser.
  */
 const open = new RegExp(
   [
@@ -20,7 +20,7 @@ const open = new RegExp(
 );
 
 /**
- * Calls without an id in the path, which only write or search the caller's own data. Ids in their bodies are tested
+ * Calls without an ID in the path, which only write or search the caller's own data. IDs in their bodies are tested
  * below.
  */
 const ownOnly = new Set([
@@ -78,14 +78,14 @@ const ownOnly = new Set([
 ]);
 
 /**
- * Whether a path identifies an endpoint by an event, which each publisher has. Their ids are tested in
+ * Whether a path identifies an endpoint by an event, which each publisher has. Their IDs are tested in
  * test/webhooks/endpoints.
  */
 const byEvent = (path: string): boolean => path.startsWith('/manage/v1/webhook-endpoints/{endpoint}');
 
 const variables = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
 
-/** Returns the kind of id that a path variable stands for. */
+/** Returns the kind of ID that a path variable stands for. */
 const idNameOf = (path: string, variable: string): string =>
   variable === 'id' || variable === 'key' ? (/\/([\w-]+)\/\{(?:id|key)\}/.exec(path)?.[1] ?? 'unknown') : variable;
 
@@ -169,7 +169,7 @@ const comparable = (answer: { statusCode: number; json: () => unknown; headers: 
 };
 
 describe('the coverage of this test', () => {
-  test('includes every call without an id in its path', () => {
+  test('includes every call without an ID in its path', () => {
     const others = operations.filter(
       ({ path, method, name }) =>
         variables(path).length === 0 && method !== 'get' && !open.test(name) && !ownOnly.has(name),

@@ -5,14 +5,14 @@ import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
 import type { TestBase } from '../support/test-modules.ts';
 
-/** A publisher with at least one of everything that has an id. All its data contains a unique marker. */
+/** A publisher with at least one of everything that has an ID. All its data contains a unique marker. */
 export type Tenant = {
   publisherId: number;
   key: string;
   sdkId: string;
   marker: string;
   user: string;
-  /** Ids by path variable. Row ids are stored under the name of their kind. */
+  /** IDs by path variable. Row IDs are stored under the name of their kind. */
   ids: Readonly<Record<string, string>>;
 };
 

@@ -116,7 +116,7 @@ const offersShown = async (): Promise<number[]> => {
   return answer.json().data.offers.map(({ id }: { id: number }) => id);
 };
 
-test('a page that responds is found, its redirects are counted, and it is checked again a day later', async () => {
+test('a page that responds counts as found with its redirects, and is checked again a day later', async () => {
   await lead('shop.com', '/sale?c={click_id}');
   handle = ({ url, headers: { host } }, response) =>
     host?.startsWith('shop.') && url?.startsWith('/sale')
@@ -501,7 +501,7 @@ describe('the page of a secondary action', () => {
     expect([rows, (await loadCampaign()).active]).toEqual([[{ count: 3 }], true]);
   });
 
-  test('with an unknown host pauses nothing while no other page responds, however many offers share it', async () => {
+  test('pauses nothing if its host is unknown and no other page responds, however many offers share it', async () => {
     await t.pool.query('delete from landing_pages');
     await lead('shop.example');
     await act('gone.more.com');

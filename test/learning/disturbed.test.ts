@@ -44,8 +44,8 @@ test('a learner that pauses for a minute continues where it stopped', () => {
   expect(Math.min(...valuesOf('learner paused for 60 s'))).toBeGreaterThan(0.95);
 });
 
-test('a 25 % better new offer is first in most responses after 2,000 of its own impressions', () => {
-  const name = 'a new offer, 25 % better';
+test('a new offer that is 25% better comes first in most responses after 2,000 impressions of its own', () => {
+  const name = 'a new offer, 25% better';
   expect(Math.min(...[1, 2].map((seed) => played(name, seed).bestFirst))).toBeGreaterThan(0.9);
 });
 

@@ -141,7 +141,7 @@ test('an offer at a later position is judged by its rate at the first position',
   expect(learner.rateOf(third).mean).toBeGreaterThan(1.3 * learner.rateOf(first).mean);
 });
 
-test('budget is reserved by conclusive impressions, and more recent ones do not lower a rate', () => {
+test('budget is reserved at the rate of conclusive impressions, and more recent ones do not lower it', () => {
   const learner = simulateLearner();
   const high = () => highRatesOf({ ...learner.model }, first).click;
   const showAt = (count: number, atMs: number, rate: number): void => {

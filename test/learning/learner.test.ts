@@ -157,7 +157,7 @@ test('counts each request once by hour of the week, and publishes an hour when i
   expect(await requests()).toBe(before + (rows[0]?.all ?? 0));
 });
 
-/** Uses up a number of transaction ids. */
+/** Uses up a number of transaction IDs. */
 const passTransactions = (count: number) =>
   t.pool.query(`do $$ begin for at in 1..${count} loop perform pg_current_xact_id(); commit; end loop; end $$`);
 
@@ -185,7 +185,7 @@ test('learns a burst of rows after an idle period in several steps', async () =>
   await t.pool.query('delete from events where offer_id > 1000000');
 });
 
-test('continues to learn after a restore that resets transaction ids', async () => {
+test('continues to learn after a restore that resets transaction IDs', async () => {
   const learn = startLearner();
   await learnAll(learn);
   await rollUpAll(t);

@@ -88,7 +88,7 @@ test('finds a placement by a name of the maximum 128 characters', async () => {
 });
 
 test.each(['0', 'x', '%00', '1e3', '9999999999'])(
-  '400: rejects a delivery answer whose listener id is %s',
+  '400: rejects a delivery answer whose listener ID is %s',
   async (id) => {
     const answer = { delivery_id: '00000000-0000-7000-8000-000000000000', attempt: 1, took_ms: 0 };
     const { status, body } = await me.call('POST', `/webhook-listeners/${id}/answers`, answer);

@@ -14,7 +14,7 @@ afterAll(() => t?.close());
 
 /**
  * Stores messages, each one millisecond after the previous one.
- * @returns message ids, newest first
+ * @returns message IDs, newest first
  */
 async function add(states: readonly string[]): Promise<string[]> {
   const startMs = Date.now() - 3_600_000;

@@ -234,7 +234,7 @@ test('counts suppressions by reason, including bounces and complaints', async ()
   expect(grown).toEqual({ bounced: 2, complained: 1, unsubscribed: 1, added: 1 });
 });
 
-test("applies a provider's unsubscribe to the publisher of the message, who can lift it", async () => {
+test("applies a provider's unsubscribe event to the publisher of the message, who can undo it", async () => {
   const other = await addPublisher(t);
   await t.pool.query('insert into perk_message_settings (publisher_id, enabled) values ($1, true)', [
     other.publisher.id,
@@ -406,7 +406,7 @@ describe('SNS certificates', () => {
     expect(await read(messageWith(url))).toBeNull();
   });
 
-  test('that are invalid do not make a message valid', async () => {
+  test('do not make a message valid if they are invalid', async () => {
     const read = createSnsReader(topic, async () => 'no certificate');
     expect(await read(messageWith(at('x')))).toBeNull();
   });

@@ -93,7 +93,7 @@ test.each([
   },
 );
 
-test('reports messages that a relay refuses once, and resends all of them when the relay works again', async () => {
+test('reports messages that a relay refuses only once, and resends them all when the relay works again', async () => {
   const alerts = async (): Promise<string[]> => {
     await checkLasting({ pool: t.pool, now: () => t.clock.ms }, messageCheck);
     const { rows } = await t.pool.query(

@@ -150,7 +150,7 @@ test('a campaign that is exhausted at one of two publishers is limited, and exha
   expect(deliveryStateOf(status, [{ ...open, spent: 5, planned: 2 }], noon)).toBe('limited');
 });
 
-test('campaign.budget_reached is sent once per period when the rest cannot pay for the next event', async () => {
+test('campaign.budget_reached is sent once per period when too little is left for the next event', async () => {
   const rules = { total_caps: [{ metric: 'budget', per: 'day', limit: 30 }] };
   await setBudget(30, { rules });
   const day = (at: number): string => periodName('day', 'UTC', at);

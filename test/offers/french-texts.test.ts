@@ -9,7 +9,7 @@ const noBreak = '\u00a0';
 const marks = ['!', '?', ';', ':', '»', '%', '€'];
 const cases = [blank, narrow, noBreak].flatMap((space) => marks.map((mark) => [space, mark] as const));
 
-test.each(cases)("the author's space %j before %s is kept with a value", (space, mark) => {
+test.each(cases)("the author's space %j before %s is kept if the macro has a value", (space, mark) => {
   expect(fillText(`Bonjour {{name}}${space}${mark}`, { name: 'Zoé' })).toBe(`Bonjour Zoé${space}${mark}`);
   expect(fillText(`« Bonjour${space}${mark} » {{name}}`, { name: 'Zoé' })).toBe(`« Bonjour${space}${mark} » Zoé`);
 });

@@ -10,7 +10,7 @@ const startMs = Date.now();
 let nowMs = startMs;
 let t: ManagementApp;
 let me: Caller;
-/** Id of the campaign that has the goal. */
+/** ID of the campaign that has the goal. */
 let id: number;
 beforeAll(async () => {
   t = await createManagementApp({ now: () => nowMs });

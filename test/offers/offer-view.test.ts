@@ -131,7 +131,7 @@ describe('a filled text', () => {
     expect(fillCopy(copyWith({ ctaYes: '{{x}}' }), { x: `${'x'.repeat(23)}😀😀` }).ctaYes).toBe(`${'x'.repeat(23)}😀`);
   });
 
-  test('of exactly the limit is not cut', () => {
+  test('is not cut if its length is exactly the limit', () => {
     expect(fillCopy(copyWith({ ctaNo: '{{x}}' }), { x: 'n'.repeat(25) }).ctaNo).toBe('n'.repeat(25));
     expect(fillCopy(copyWith({ ctaNo: '{{x}}' }), { x: 'n'.repeat(26) }).ctaNo).toBe('n'.repeat(25));
   });

@@ -3,8 +3,8 @@ import { deliveriesOf, uspCalls } from '../perks/usp/calls.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 /**
- * Strictly typed mobile clients fail if a key is missing or has another type. The shapes below follow the documented
- * interface, not the types in the code.
+ * Strictly typed mobile clients fail if a key is missing or has a different type. The shapes below follow the
+ * documented interface, not the types in the code.
  */
 
 type Shape = string | readonly [Shape] | { readonly [key: string]: Shape };
@@ -213,7 +213,7 @@ const variants: { query?: string; body: Record<string, unknown> }[] = [
   { query: '&campaignId=999999', body: user },
 ];
 
-/** Returns the responses to every variant, with an API key and with the SDK id. */
+/** Returns the responses to every variant, with an API key and with the SDK ID. */
 async function answersOf(path: string): Promise<{ data: { count: number } }[]> {
   const responses = [];
   for (const key of [t.publisher.key, t.publisher.sdkId])

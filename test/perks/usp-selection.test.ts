@@ -257,7 +257,7 @@ describe('the webhook payload', () => {
     expect(text).not.toContain('offerwall_url');
   });
 
-  test('keeps a selected offer that has left the catalogue, with ids, working URLs and empty texts', () => {
+  test('keeps a selected offer that has left the catalogue, with IDs, working URLs and empty texts', () => {
     const [gone, current] = parse(payloadOf(session, [10, 20], catalogue(offerOf(2)))).body.campaigns;
     expectTypes(gone, campaignTypes);
     expect(gone).toMatchObject({

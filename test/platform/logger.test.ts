@@ -150,7 +150,7 @@ describe('log lines at trace level contain no key, token, user, address or paylo
     ];
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([401, 400, 404, 400]);
     expect((await app.inject(`/sdk/offer-click?t=${secrets.key}`)).statusCode).toBe(400); // an image for browsers
-    // At the default level (info), the request can be found by the id that was reported to the client.
+    // At the default level (info), the request can be found by the ID that was reported to the client.
     const refusals = sink.lines().filter(({ level, msg }) => level === 30 && msg === 'request refused');
     expect(refusals.map(({ requestId, status }) => [requestId, status])).toEqual(
       answers.map((answer) => [answer.json().request_id, answer.statusCode]),
@@ -258,7 +258,7 @@ test('sensitive fields are removed even if a log call contains them', () => {
   expect(sink.text()).not.toContain(secret);
 });
 
-test('lines are JSON without host and process id, and lines below the log level are not written', () => {
+test('lines are JSON without host and process ID, and lines below the log level are not written', () => {
   const logger = createLogger('warn', sink.stream);
   logger.info({}, 'quiet');
   logger.warn({ part: 'x' }, 'loud');

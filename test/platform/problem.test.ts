@@ -35,7 +35,7 @@ test('forms say "empty" where the API says "null"', () => {
   expect(wordProblem(nullable)).not.toContain('It can also be null');
 });
 
-test('a stored problem is worded when it is read, and text of an earlier release is kept', () => {
+test('a stored problem is translated when it is read, and text from an earlier release is kept', () => {
   const stored = storedProblem(tooLong);
   expect(inLanguage('de', () => wordProblem(readProblem(stored)))).toContain('2.048');
   expect(inLanguage('de', () => wordProblem(readProblem(storedProblem(unused))))).toContain('Reihenfolgeregel');

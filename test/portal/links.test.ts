@@ -125,7 +125,7 @@ describe('an admin', () => {
     expect(origin.statusCode).toBe(422);
   });
 
-  test('of another publisher sees and revokes none of the links', async () => {
+  test('cannot see or revoke the links of another publisher', async () => {
     const other = await addManager(t);
     const link = await create({ user: 'private name' });
     expect((await other.call('GET', '/portal-links')).json().data).toEqual([]);

@@ -86,7 +86,7 @@ test('a link works once, for at most an hour, and not after HEAD requests or wit
   expect((await create({ expires_in: 3601 })).statusCode).toBe(400);
 });
 
-test('a session ends with its hour, its link, or its API key, also in the middle of a form', async () => {
+test('a session ends after an hour, or with its link or API key, even in the middle of a form', async () => {
   const delivery = await heldDelivery();
   const permissions = ['deliveries/resend'];
   const resend = (portal: Opened) => post(portal, `/portal/${portal.id}/deliveries/${delivery}/replay`);
@@ -215,7 +215,7 @@ test('the audit log names the user of the portal', async () => {
   ]);
 });
 
-test('the language of the link applies', async () => {
+test('pages are in the language that the link specifies', async () => {
   const portal = await open({ language: 'de' });
   expect((await get(portal, portal.start)).body).toContain('<html lang="de"');
 });

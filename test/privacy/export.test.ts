@@ -52,7 +52,7 @@ test('an export contains all stored data of a user and no data of others', async
 });
 
 /**
- * Copies an existing session to the given ids, with earlier times, and adds an event of each given kind to each copy.
+ * Copies an existing session to the given IDs, with earlier times, and adds an event of each given kind to each copy.
  */
 async function repeat({ sessionId, id, campaign_id: campaignId }: SaveableOffer, ids: string[], kinds: string[]) {
   await t.pool.query(

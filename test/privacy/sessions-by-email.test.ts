@@ -31,7 +31,7 @@ const manage = (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object
 
 /**
  * Sends a fetch that identifies a user by an email hash.
- * @returns the session id
+ * @returns the session ID
  */
 async function visit(email: string, more: object = {}): Promise<string> {
   const { sessionId: id } = await fetchOffers(t, { email_sha256: sha256(email), ...more });
@@ -64,7 +64,7 @@ test.each([
   },
 );
 
-test('a session with an e-mail hash and a user id is found by either', async () => {
+test('a session with an e-mail hash and a user ID is found by either', async () => {
   const id = await visit('cleo@shop.example', { pub_user_id: 'cleo-1' });
   expect(await sessionsOf({ email: 'cleo@shop.example' })).toEqual([id]);
   expect(await sessionsOf({ pub_user_id: 'cleo-1' })).toEqual([id]);

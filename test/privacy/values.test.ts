@@ -20,7 +20,7 @@ async function showOnce(user: string, keys: Record<string, string>): Promise<voi
   await call(t, offers[0]?.pixel as string);
 }
 
-test('an erasure removes only the attribute values of its user from reports, and changes no sum', async () => {
+test('an erasure removes only the attribute values of its user from reports, and changes no total', async () => {
   await showOnce('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
   await showOnce('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
   await showOnce('shopper-2', { order: 'order-of-2', plan: 'gold' });
@@ -75,7 +75,7 @@ test('an erasure does not raise the daily limit of values for other users', asyn
   expect(await tablesWith(t, 'of shopper')).toEqual([]);
 });
 
-test('an erasure changes no sum, even while the day is being compacted', async () => {
+test('an erasure changes no total, even while the day is being compacted', async () => {
   await showOnce('shopper-6', { article: 'article-of-6', zone: 'north' });
   await showOnce('shopper-7', { article: 'article-of-7', zone: 'north' });
   await rollUpAll(t, t.clock.ms);

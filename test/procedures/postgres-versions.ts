@@ -115,7 +115,7 @@ async function journey(databaseUrl: string, pool: pg.Pool): Promise<string> {
   }
 }
 
-/** User id to erase. Every user of `startUsers` has this id, and so do the users who convert. */
+/** User ID to erase. Every user of `startUsers` has this ID, and so do the users who convert. */
 const erased = 'user-0';
 
 async function convert(service: Service): Promise<void> {
@@ -152,7 +152,7 @@ async function erase(service: Service, pool: pg.Pool): Promise<void> {
 }
 
 /**
- * @returns the test counts of the runner
+ * @returns the numbers of passed and failed tests, as printed by the test runner
  * @throws if a test fails, with the runner's output
  */
 async function runTests(databaseUrl: string): Promise<string> {

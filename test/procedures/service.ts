@@ -216,7 +216,7 @@ export async function verify(
 
 const reportLimitMs = 120_000;
 
-/** Waits until the sessions from before and after the backup are in the reports, then compares all sums. */
+/** Waits until the sessions from before and after the backup are in the reports, then compares all totals. */
 export async function verifyReports({ env }: Service, pool: pg.Pool): Promise<string> {
   const sql = `select (select count(*)::int from sessions) as stored,
     (select sum(sessions)::int from minute_rollups) as reported`;

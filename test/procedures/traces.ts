@@ -10,7 +10,7 @@ import { openPool } from './service.ts';
 import { startTraceViewer, type TraceViewer, type ViewedSpan } from './trace-viewer.ts';
 
 const key = 'traces';
-/** Trace and span ids of the shop, which calls the service within this span. */
+/** Trace and span IDs of the shop, which calls the service within this span. */
 const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
 
 /**

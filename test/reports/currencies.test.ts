@@ -93,11 +93,11 @@ test('a report with one currency keeps its single amount', async () => {
   expect(data.totals).toMatchObject({ currency: campaign?.payout.currency, revenue: sum.revenue });
 });
 
-test('sums by currency equal those of the raw rows', async () => {
+test('totals by currency equal those of the raw rows', async () => {
   expect(await differences(t)).toEqual([]);
 });
 
-test('sums of an earlier release get the currency of their campaign in every grouping', async () => {
+test('totals from an earlier release get the currency of their campaign in every grouping', async () => {
   const read = async (): Promise<unknown> =>
     (
       await t.pool.query(

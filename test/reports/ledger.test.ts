@@ -166,7 +166,7 @@ test('the test ledger has several currencies and unbilled amounts', () => {
 });
 
 test.each(['', 'placement', 'campaign', 'offer', 'country', 'device', 'plan', 'placement,campaign,country'])(
-  'API and CSV sums by currency, grouped by "%s", equal the ledger',
+  'API and CSV totals by currency, grouped by "%s", equal the ledger',
   async (groupBy) => {
     for (const by of ['day', 'hour', 'month']) {
       const query = `${groupBy === '' ? '' : `&group_by=${groupBy}`}&aggregated_by=${by}`;
@@ -220,7 +220,7 @@ test('advertiser reports add up to the ledger', async () => {
   }
 });
 
-test('the stored sums equal those of the raw rows', async () => {
+test('the stored totals equal those of the raw rows', async () => {
   expect(await differences(t)).toEqual([]);
 });
 

@@ -87,7 +87,7 @@ test('a session is found on the replica, and on the primary if the replica does 
   expect(page.body).toContain('Read from a database replica');
 });
 
-test('a write that the replica has not replayed is never within the stated time', limits, async () => {
+test('the stated time never covers a write that the replica has not replayed', limits, async () => {
   await replica.query('select pg_wal_replay_pause()');
   const writtenMs = Date.now();
   await primary.query("update publishers set name = 'Not replayed'");

@@ -80,7 +80,7 @@ test('a user seen during the rotation keeps opt-outs, wallet and conversions, an
   for (const refused of [first, third]) expect(campaignIds).not.toContain(refused.campaign_id);
   expect(await savedIn(after)).toEqual([second.id]);
 
-  // Erase the user by an id that only the sessions contain. Both keys of the device are found.
+  // Erase the user by an ID that only the sessions contain. Both keys of the device are found.
   await showTo(during, null, user);
   const erasure = await during.app.inject({
     method: 'POST',

@@ -14,7 +14,7 @@ test('a port in use causes an error message that says what to change', async () 
   other.close();
 });
 
-test('a port on which Perkwire already runs is named as such', async () => {
+test('the error for a port in use says if Perkwire itself is running on it', async () => {
   const other = createServer((_request, response) => response.end('{"status":"ok","catalog_version":7}'));
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as AddressInfo;

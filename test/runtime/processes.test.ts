@@ -31,7 +31,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Returns the process ids of the running processes with this role, from their heartbeats. */
+/** Returns the process IDs of the running processes with this role, from their heartbeats. */
 async function pidsOf(role: 'api' | 'worker'): Promise<number[]> {
   const { rows } = await pool.query<{ pid: number }>('select pid from processes where roles = $1', [[role]]);
   return rows.map(({ pid }) => pid).filter(isAlive);
@@ -122,7 +122,7 @@ test.each([
   },
 );
 
-test('a process that repeatedly dies at startup is given up with an error message', async () => {
+test('a process that repeatedly dies at startup is not started again, and an error message says so', async () => {
   let starts = 0;
   const died = { code: 1, signal: null, served: false, livedMs: 20_000 };
   const supervisor = createSupervisor({

@@ -111,7 +111,7 @@ test('secrets that differ from those of the database prevent the start and are n
   await close();
 });
 
-test('a changed secret for an existing token key id prevents the start', async () => {
+test('a changed secret for an existing token key ID prevents the start', async () => {
   const { pool, close } = await clonePool(2);
   const keyOf = (id: number, letter: string) => ({ id, secret: letter.repeat(32) });
   const [first, second, third] = [keyOf(1, 'a'), keyOf(2, 'b'), keyOf(3, 'c')];

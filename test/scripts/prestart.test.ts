@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 
 const run = promisify(execFile);
 
-test('of several starts in one checkout, one builds, and the next build follows a change of a source', async () => {
+test('of several starts in one checkout, only one builds, and only a changed source causes another build', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-prestart-'));
   const client = join(folder, 'packages/client');
   for (const path of ['scripts', 'src', 'dist', 'packages/client/src'])

@@ -14,7 +14,7 @@ let operator: TestUser;
 const pages = new Set<string>();
 const forms = new Map<string, Form>();
 
-/** Returns a page's path without its ids: paths that differ only in ids count as one page. */
+/** Returns a page's path without its IDs: paths that differ only in IDs count as one page. */
 const kindOf = (path: string): string => path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\b\d+\b/g, '#').replace(/\?.*$/, '');
 
 /** Follows links to every page, and collects all forms. */

@@ -85,7 +85,7 @@ export const inChunks = (body: Buffer): Readable =>
     })(),
   );
 
-/** Returns as many items as fit into the room, in bytes of JSON. */
+/** Returns as many items as fit into the given number of bytes of JSON. */
 function manyItems<Item>(room: number, maxItems: number, itemOf: (index: number) => Item): Item[] {
   const items: Item[] = [];
   for (let length = 0; items.length < maxItems; ) {

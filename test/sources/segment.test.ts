@@ -56,7 +56,7 @@ const outcomes = async () =>
     )
   ).rows;
 
-test('identify, group and track become attributes and outcomes by the mapping', async () => {
+test('identify, group and track calls become attributes and outcomes according to the mapping', async () => {
   const order = event('track', { event: 'Order Completed', properties: { revenue: '12.50', currency: 'EUR' } });
   const data = await send([
     event('identify', { traits: { plan: 'gold', 'lifetime value': 99.5, email: 'a@b.example' } }),

@@ -6,7 +6,7 @@ import type { Config } from '../../src/config.ts';
 type ReceivedMail = { from: string; to: string[]; head: string; text: string };
 
 export type MailServer = {
-  /** Configuration of a service that sends its mails to this server. */
+  /** Configuration of a service that sends its e-mails to this server. */
   mail: NonNullable<Config['mail']>;
   mails: ReceivedMail[];
   /** Rejects recipients with 550 from now on, or accepts them again. */

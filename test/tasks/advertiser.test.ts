@@ -42,7 +42,7 @@ afterAll(async () => {
 const mailsTo = (email: string): string[] =>
   server.mails.filter(({ to }) => to.includes(email)).map(({ text }) => text);
 
-/** Sends the mails about decisions now, instead of a minute later. */
+/** Sends the e-mails about decisions now, instead of a minute later. */
 const skipDelay = () => t.pool.query('update draft_mails set next_attempt_at = now()');
 
 /** Leaves the new offer as the only one that can be shown. */
@@ -75,7 +75,7 @@ test(
     await theirs.getByRole('button', { name: 'Propose', exact: true }).click();
     await theirs.getByText('Proposed. The change goes live after approval.').waitFor();
 
-    // The admin gets a mail and a badge, and refuses the draft with a reason.
+    // The admin gets an e-mail and a badge, and refuses the draft with a reason.
     await until(() => mailsTo(admin.email).length, 1);
     expect(mailsTo(admin.email)[0]).toContain('Two months free');
     const ours = await openAs(browser, admin, base, `/dashboard/p/${t.publisher.id}/overview`);
@@ -90,7 +90,7 @@ test(
     await ours.getByRole('button', { name: 'Reject' }).click();
     await ours.getByText('Draft rejected.').waitFor();
 
-    // The advertiser reads the reason in a mail and on the page, and proposes the draft again with its image.
+    // The advertiser reads the reason in an e-mail and on the page, and proposes the draft again with its image.
     await skipDelay();
     await until(() => mailsTo(user.email).length, 1);
     expect(mailsTo(user.email)[0]).toContain('One month, please.');

@@ -43,7 +43,7 @@ const couponCounts = (page: Page): Promise<Record<string, string>> =>
   });
 
 test(
-  'a marketer uploads coupon codes, switches on messages, and a user gets a code by mail',
+  'a marketer uploads coupon codes and turns on messages, and a user gets a code by e-mail',
   async () => {
     const page = await openAs(browser, await signInAs(t, 'admin'), base, `/dashboard/p/${t.publisher.id}/overview`);
     const effort = await countEffort(page);

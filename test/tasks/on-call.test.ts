@@ -79,7 +79,7 @@ async function wrap(user: string): Promise<void> {
 }
 
 test(
-  'an engineer on call is woken by a mail, finds the cause, fixes it, and sends what has waited',
+  'an engineer on call is woken by an e-mail, finds the cause, fixes it, and sends the waiting webhooks',
   async () => {
     const admin = await signInAs(t, 'admin');
     for (const user of ['ada', 'bo', 'cy']) await wrap(user);
@@ -88,7 +88,7 @@ test(
     expect(text).toContain('The server last responded with status 401: “unknown token”');
     const fixUrl = /Check the headers:\n(\S+)/.exec(text)?.[1] ?? '';
 
-    // Page 1: the link in the mail leads to the field that fixes the problem.
+    // Page 1: the link in the e-mail leads to the field that fixes the problem.
     const page = await openAs(browser, admin, base, fixUrl.slice(base.length));
     const effort = await countEffort(page);
     await page.locator('#content').getByText('failing', { exact: true }).waitFor();
@@ -117,7 +117,7 @@ test(
     expect(received()).toEqual(['ada', 'bo', 'cy']);
     await openFromNavigation(page, 'Alerts');
     await page.getByText('Webhook endpoint recovered').first().waitFor();
-    // The page that the mail leads to is open when the count starts.
+    // The page that the e-mail links to is open when the count starts.
     expect(effort()).toEqual({ pages: 4, filled: 1, visible: 5 });
   },
   timeLimit(120_000),

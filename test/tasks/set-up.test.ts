@@ -60,7 +60,7 @@ async function visitShop(sdkId: string): Promise<void> {
 }
 
 test(
-  'an operator sets up a shop from nothing to the first verified webhook, along the first steps',
+  'an operator sets up a shop from nothing to the first verified webhook by following the first steps',
   async () => {
     const operator = await signInAs(t, 'operator');
     const page = await openAs(browser, operator, base, '/dashboard/operator/publishers');

@@ -43,7 +43,7 @@ describe.each(writers)('a batch of %s events', (kind, insert) => {
     expect((await pool.query('select kind from events')).rows).toEqual([{ kind }]);
   });
 
-  test('may contain events of sessions of several days', async () => {
+  test('may contain events from sessions of different days', async () => {
     const todayMs = Date.now();
     const sessions = [todayMs, todayMs - dayMs, todayMs].map(newUuid7);
     await insert(

@@ -26,7 +26,7 @@ const add = ({ grain, placement = '', offer = 0, country = '', campaign = 0, uni
     [publisher, grain, grain >= 16 ? day : hour, placement, offer, country, campaign, units * 1e6],
   );
 
-/** Returns the revenue by currency for the sums of a grain, in units. */
+/** Returns the revenue by currency for the totals of a grain, in units. */
 async function moneyOf(grain: number): Promise<string[]> {
   const { rows } = await database.client.query<{ text: string }>(
     `select concat_ws(' ', nullif(placement, ''), nullif(offer_id, 0), nullif(country, ''), currency,
@@ -111,7 +111,7 @@ test('history in several currencies is split by currency, or by XXX if it is unk
   ]);
 });
 
-test('no sum loses or gains any amount', async () => {
+test('no total loses or gains any amount', async () => {
   await addMixedHistory();
   await migrate(database.url);
   for (const [sums, money, key] of [

@@ -39,7 +39,7 @@ const gateSql = (when: 'before' | 'commit', name: string): string => `
 const bookkeeping = ['schema_migrations', 'catalog_changes', 'catalog_publisher_changes', 'catalog_version'];
 
 /**
- * Whether a column contains user data, as opposed to positions in transaction ids, which start again in a restored
+ * Whether a column contains user data, as opposed to positions in transaction IDs, which start again in a restored
  * dump.
  */
 const isData = ({ table, type }: { table: string; type: string }): boolean =>

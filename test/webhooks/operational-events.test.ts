@@ -171,7 +171,7 @@ async function activeCampaigns(): Promise<[TestCampaign, TestCampaign]> {
   return rows as [TestCampaign, TestCampaign];
 }
 
-/** @param publisherId publisher id, or 0 for the total of all publishers */
+/** @param publisherId publisher ID, or 0 for the total of all publishers */
 const setSpent = (campaignId: number, publisherId: number, micros: number) =>
   t.pool.query(
     `insert into campaign_usage (campaign_id, publisher_id, period, micros, spent_micros)

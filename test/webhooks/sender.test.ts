@@ -149,7 +149,7 @@ describe('the request', () => {
     });
   });
 
-  test('with an invalid header is an error rather than a crash', async () => {
+  test('causes an error rather than a crash if a header is invalid', async () => {
     const target = await receiver((_request, response) => response.end());
     const result = await sender().send(post(at(target), { headers: { 'x-custom': 'a\r\nb: c' } }));
     expect(result).toMatchObject({ kind: 'error', class: 'other' });
@@ -215,7 +215,7 @@ describe('the response', () => {
     [99, false],
     [100, false],
     [101, true],
-  ])('with a limit of 100 bytes, a body of %i bytes is truncated: %s', async (length, truncated) => {
+  ])('a body of %i bytes is truncated at a limit of 100 bytes: %s', async (length, truncated) => {
     const target = await receiver((_request, response) => response.end('x'.repeat(length)));
     const result = await sender({ maxResponseBytes: 100 }).send(post(at(target)));
     expect(result).toMatchObject({ kind: 'response', truncated, body: Buffer.alloc(Math.min(length, 100), 'x') });

@@ -111,7 +111,7 @@ describe('a webhook signature', () => {
     expect(() => verify(foreign, 'd1', '{}', signature)).toThrow('No matching signature');
   });
 
-  test('does not verify for another id, time or body', () => {
+  test('does not verify for another ID, time or body', () => {
     const secret = newSecret();
     const signed = { id: 'd1', timestampS, body: Buffer.from('{"a":1}'), secrets: [secretBytes(secret)] };
     expect(() => verify(secret, 'd2', '{"a":1}', sign(signed))).toThrow();
@@ -134,7 +134,7 @@ describe('endpoint secrets', () => {
     expect(newSecret()).not.toBe(newSecret());
   });
 
-  test('of 24 to 64 bytes are read back unchanged', () => {
+  test('are read back unchanged if they have 24 to 64 bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 24, maxLength: 64 }), (bytes) => {
         expect(secretBytes(`whsec_${Buffer.from(bytes).toString('base64')}`)).toEqual(Buffer.from(bytes));

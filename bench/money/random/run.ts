@@ -55,14 +55,14 @@ const names = [...results.keys()];
 const text = `# random
 
 ${count} worlds, starting with seed ${firstSeed} (bench/money/random/worlds.ts), drawn from broad priors: 2 to 1,000
-offers, 0 to 40 attributes with 2 to 50 values and effects from none to decisive, base rates of 0.1 to 90 %, 1 to 200
+offers, 0 to 40 attributes with 2 to 50 values and effects from none to decisive, base rates of 0.1 to 90%, 1 to 200
 responses per second, clicks after 0.05 seconds to minutes, conversions after up to hours; waves, swaps and new offers;
 lost and late clicks, a landing page that is down, a paused learner, a second process whose events arrive later. The
 table shows the true expected value of the second half of the run as a share of the best possible. Plain Thompson
 sampling counts per offer, with a prior of one success at the pooled rate. The logistic sampler runs in worlds that pay
 per click, with up to 100 offers and 10 attributes.
 
-| Ranking | worlds | mean | median | mean of the worst 5 % | worst world |
+| Ranking | worlds | mean | median | mean of the worst 5% | worst world |
 | --- | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
 

@@ -72,7 +72,7 @@ export function randomWorld(seed: number): RandomWorld {
       -meanS * Math.log(1 - v);
   const hasTwoProcesses = pick(27) < 0.25;
   const conversionText = isForConversions
-    ? `, conversions ${(100 * conversionBase).toFixed(1)} % after ${conversionDelayS.toFixed(0)} s`
+    ? `, conversions ${(100 * conversionBase).toFixed(1)}% after ${conversionDelayS.toFixed(0)} s`
     : '';
   const groups = [
     isWave || isSwap ? 'drift' : isNewcomer ? 'newcomer' : 'steady',
@@ -87,7 +87,7 @@ export function randomWorld(seed: number): RandomWorld {
       name: `random ${seed}`,
       what:
         `${offerCount} offers, ${keyCount} attributes, effects ${strength.toFixed(2)}, spread ${spread.toFixed(2)}, ` +
-        `base ${(100 * baseRate).toFixed(2)} %, ${perSecond.toFixed(1)}/s, clicks after ${clickDelayS.toFixed(2)} s` +
+        `base ${(100 * baseRate).toFixed(2)}%, ${perSecond.toFixed(1)}/s, clicks after ${clickDelayS.toFixed(2)} s` +
         `${conversionText}; ${groups.join(', ')}`,
       offers: paidOffers(amounts.map((amount) => pays(isForConversions ? 'cpa' : 'cpc', Number(amount.toFixed(2))))),
       answers,

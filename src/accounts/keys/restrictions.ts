@@ -31,7 +31,7 @@ export const restrictionFields = {
   campaigns: orNull(Type.Array(idSchema, { minItems: 1, maxItems: 1000, uniqueItems: true }), {
     default: null,
     description:
-      'Ids of the campaigns that the key is limited to, including their offers and creatives. `null` allows all ' +
+      'IDs of the campaigns that the key is limited to, including their offers and creatives. `null` allows all ' +
       'campaigns.',
   }),
   placements: orNull(

@@ -35,7 +35,7 @@ export const list: Run = async (call) => {
 };
 
 function onlyId({ args: [id = '', ...rest] }: Call, noun: string): string {
-  if (!/^\d+$/.test(id) || rest.length > 0) throw usageError(`Expected one ${noun} id.`);
+  if (!/^\d+$/.test(id) || rest.length > 0) throw usageError(`Expected one ${noun} ID.`);
   return id;
 }
 
@@ -108,7 +108,7 @@ export const add: Run = async (call) => {
   if (name === '' || rest.length > 0) throw usageError('Expected one name.');
   const comparisons = ['below', 'above', 'drop', 'rise'].filter((option) => textOption(call, option) !== '');
   const [comparison = ''] = comparisons;
-  if (comparisons.length !== 1) throw usageError('Expected one of --below, --above, --drop and --rise.');
+  if (comparisons.length !== 1) throw usageError('Expected one of --below, --above, --drop or --rise.');
   const optional = (option: string) => (textOption(call, option) === '' ? {} : { [option]: textOption(call, option) });
   const hours = textOption(call, 'hours');
   const condition = {

@@ -18,7 +18,7 @@ function hourStart(atMs: number, timeZone: string): number {
 
 /**
  * Returns the alert facts for all metric alerts whose condition is met in their last complete hours.
- * @returns null if the rollups are behind, so that nothing can be said
+ * @returns null if the rollups are behind, so that the conditions cannot be evaluated
  */
 export async function findMetricFacts(executor: Executor, nowMs: number): Promise<AlertFact[] | null> {
   if (!(await areRollupsCurrent(executor, nowMs))) return null;
@@ -63,7 +63,7 @@ export const conditionOf = ({
 /** History of a condition: the end of each hour, and the measurement of the window that ends then. */
 export type History = readonly { atMs: number; measurement: Measurement | null }[];
 
-/** Measures a condition at the end of each hour of the days before a time. */
+/** Measures a condition at the end of each hour in the last days before a given time. */
 export async function readHistory(
   executor: Executor,
   { publisherId, timeZone, condition }: { publisherId: number; timeZone: string; condition: MetricCondition },

@@ -52,7 +52,7 @@ const partsOfRate: Readonly<Record<string, readonly [part: keyof HourSums, whole
   cvr: ['conversions', 'clicks'],
 };
 
-/** Returns the value of a metric, or null if a rate has too small a basis. */
+/** Returns the value of a metric, or null if a rate is based on too few events. */
 function valueIn(metric: AlertMetric, sums: HourSums): number | null {
   const parts = partsOfRate[metric];
   if (parts === undefined) return sums[metric as keyof HourSums];
@@ -87,7 +87,7 @@ export function measure(condition: MetricCondition, hours: readonly HourSums[], 
   return { value, limit, isReached: comparison === 'drop' ? value <= limit : value >= limit };
 }
 
-/** Hours before the first activity, for which nothing can be said. */
+/** Hours before the first activity, for which no value can be determined. */
 const firstActive = (hours: readonly HourSums[]): number => {
   const first = hours.findIndex(({ sessions, impressions, clicks }) => sessions + impressions + clicks > 0);
   return first === -1 ? hours.length : first;

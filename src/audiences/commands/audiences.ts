@@ -55,7 +55,7 @@ export const remove: Run = (call) => change(call, 'DELETE');
 
 async function change(call: Call, method: 'PUT' | 'DELETE'): Promise<number> {
   const [key = '', ...users] = call.args;
-  if (key === '' || users.length === 0) throw usageError('Expected an audience key and user ids.');
+  if (key === '' || users.length === 0) throw usageError('Expected an audience key and user IDs.');
   const body = call.options.emails === true ? { sha256_emails: users } : { ids: users };
   return printResponse(call, await createApi(call).call(method, `${pathOf(key)}/members`, { body }));
 }
@@ -75,7 +75,7 @@ export const estimate: Run = async (call) => {
 
 export const check: Run = async (call) => {
   const [key = '', user = '', ...rest] = call.args;
-  if (user === '' || rest.length > 0) throw usageError('Expected an audience key and a user id.');
+  if (user === '' || rest.length > 0) throw usageError('Expected an audience key and a user ID.');
   const body = call.options.emails === true ? { sha256_email: user } : { id: user };
   const { data } = (await createApi(call).call('POST', `${pathOf(key)}/members/check`, { body })) as {
     data: { is_member: boolean; expires_at: string | null; events: readonly string[] };
@@ -94,9 +94,7 @@ export const overlap: Run = async (call) => {
     data: { users: number; size: number; other_size: number };
   };
   call.out.data(data);
-  call.out.line(
-    `${counted(data.users, 'user')} in both: of ${data.size} in ${key}, of ${data.other_size} in ${other}.`,
-  );
+  call.out.line(`${counted(data.users, 'user')} in both (${key}: ${data.size}, ${other}: ${data.other_size}).`);
   return exitCodes.ok;
 };
 

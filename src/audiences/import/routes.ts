@@ -68,7 +68,7 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
       operationId: 'importAudienceMembers',
       summary: 'Add members from a CSV file',
       description:
-        'Reads user ids from a column such as `id`, `user_id` or `customer_id`, or hashes from `sha256_email`, ' +
+        'Reads user IDs from a column such as `id`, `user_id` or `customer_id`, or hashes from `sha256_email`, ' +
         'and optional expiry times from `expires_at`. A file with one column needs no header. `?dry_run=true` ' +
         'shows how the file is read. If more than 1% of the rows are invalid, nothing is loaded unless ' +
         '`?partial=true` is set. All valid rows take effect at the same moment. If an import fails, send the ' +

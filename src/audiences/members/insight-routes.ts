@@ -41,7 +41,7 @@ const estimateAnswer = Type.Object(
 const checkBody = Type.Object(
   {
     id: Type.Optional(
-      Type.Union([Type.String({ maxLength: 256 }), exactNumber], { description: 'User id (`pub_user_id`).' }),
+      Type.Union([Type.String({ maxLength: 256 }), exactNumber], { description: 'User ID (`pub_user_id`).' }),
     ),
     sha256_email: Type.Optional(
       Type.String({ maxLength: 80, description: 'SHA-256 hash of an e-mail address. Send either this or `id`.' }),
@@ -181,7 +181,7 @@ export async function insightRoutes(app: App, { http, userKeys, estimate }: Rout
 
   const usesSchema = {
     operationId: 'listAudienceUses',
-    summary: 'List what uses an audience',
+    summary: 'List the uses of an audience',
     description:
       'Returns the campaigns that include or exclude the audience, and the audiences whose rules are limited to it. ' +
       'An audience that is in use cannot be removed.',

@@ -25,7 +25,7 @@ const list = (description: string) =>
     Type.Array(Type.Union([Type.String({ maxLength: 256 }), exactNumber]), { maxItems: maxMembers, description }),
   );
 const membersFields = {
-  ids: list('User ids (`pub_user_id`).'),
+  ids: list('User IDs (`pub_user_id`).'),
   sha256_emails: list(
     'SHA-256 hashes of e-mail addresses, as 64 hex digits (`email_sha256` in fetches). Trim the address and ' +
       'convert it to lower case before hashing.',
@@ -72,8 +72,8 @@ export async function memberRoutes(app: App, { http, userKeys }: Members): Promi
     operationId: 'addAudienceMembers',
     summary: 'Add members to an audience',
     description:
-      'Adds up to 10,000 users, all or none. They are members from the next fetch. Existing members get the new ' +
-      'expiry.',
+      'Adds up to 10,000 users, or none of them if one is invalid. They are members from the next fetch on. ' +
+      'Existing members get the new expiry.',
     tags: ['Audiences'],
     params,
     querystring: publisherQuery,

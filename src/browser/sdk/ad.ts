@@ -178,7 +178,7 @@ function destroy(ad: AdState): void {
   ad.early = null;
 }
 
-/** Creates an additional unit. Settings that are not given are inherited from the page's unit. */
+/** Creates an additional unit. Omitted settings are inherited from the page's unit. */
 export function mountUnit(page: Source, mountConfig: AdMountConfig, bridge: Bridge, scriptBase: string): AdUnit {
   const { user: ownUser, ...own } = Object(mountConfig) as AdMountConfig;
   const { autoLoad: _load, autoShow: _show, targetElement: _target, containerId: _id, ...shared } = Object(page.config);

@@ -14,7 +14,7 @@ export type Beacons = {
 
 /**
  * Creates the beacon sender for a response (docs/reference/tracking-and-conversions.md#tracking-urls). `onFailure` is
- * called with the error of each beacon that finally failed.
+ * called with the error of each beacon that failed after all retries.
  */
 export function createBeacons(
   origin: string,

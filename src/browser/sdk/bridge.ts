@@ -13,7 +13,7 @@ type HostWindow = Window & {
 
 export type Bridge = {
   /**
-   * Posts an event to React Native, whose apps receive every event.
+   * Posts an event to the React Native app, if there is one. React Native apps receive every event.
    * @returns whether React Native is present
    */
   message: (event: EventName, payload: object) => boolean;

@@ -16,8 +16,8 @@ const sliceMs = 1000;
 /** Minimum period over which the impression rate is estimated, in milliseconds. */
 const minSampleMs = 100;
 /**
- * Share of a slice that is used when the next one should be leased, and the share from which it is leased together with
- * those of other totals. A batch of fetches then takes from a few leases.
+ * Used share of a slice at which the next slice should be leased, and the share from which it may be leased together
+ * with slices of other totals. Joint leases keep the number of leases per batch of fetches small.
  */
 const wantedFrom = 0.5;
 const joinsFrom = 0.3;

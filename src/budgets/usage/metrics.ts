@@ -42,7 +42,7 @@ export function registerBudgetMetrics(registry: Registry, sources: Sources): voi
   });
 }
 
-/** Sums the lifetime amounts of campaigns by currency. Each campaign is counted once. */
+/** Adds up the lifetime amounts of campaigns by currency. Each campaign is counted once. */
 async function readMoney({ pool, catalog }: Sources): Promise<Map<string, Money>> {
   const { offers } = await catalog.checked();
   const campaigns = new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));

@@ -12,14 +12,14 @@ type ControlsResponse = { message: string; data: object; warnings: { path: strin
  * @throws CommandError if the publisher ID is missing or malformed
  */
 function pathOf(publisher: string): string {
-  if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Expected a numeric publisher id.');
+  if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Expected a numeric publisher ID.');
   return `/manage/v1/publishers/${publisher}/controls`;
 }
 
 /** Prints the block rules as JSON, in the format that `controls set` reads. */
 export const showControls: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Expected one publisher id.');
+  if (rest.length > 0) throw usageError('Expected one publisher ID.');
   const { data } = (await createApi(call).call('GET', pathOf(publisher))) as ControlsResponse;
   const { publisher_id: _id, offers: _offers, ...rules } = data as Record<string, unknown>;
   call.out.data(rules);
@@ -32,10 +32,10 @@ type BlockReason = { by: string; value: string; placement: string | null };
 const reasonText = ({ by, value, placement }: BlockReason): string =>
   `${by} ${value}${placement === null ? '' : ` at ${placement}`}`;
 
-/** Prints one line for each block rule, with its note and end. */
+/** Prints one line for each block rule, with its note and end time. */
 export const listControls: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Expected one publisher id.');
+  if (rest.length > 0) throw usageError('Expected one publisher ID.');
   const { data } = (await createApi(call).call('GET', pathOf(publisher))) as { data: StoredControls };
   const details = new Map(data.rule_details.map((detail) => [ruleKey(detail), detail]));
   const rules = rulesOf(data).map((rule) => {
@@ -53,7 +53,7 @@ export const listControls: Run = async (call) => {
 
 export const setControls: Run = async (call) => {
   const [publisher = '', file = '', ...rest] = call.args;
-  if (file === '' || rest.length > 0) throw usageError('Expected a publisher id and one file.');
+  if (file === '' || rest.length > 0) throw usageError('Expected a publisher ID and one file.');
   const path = pathOf(publisher);
   const body = await readJsonFile(call, file);
   const query = call.options['dry-run'] === true ? { dry_run: 'true' } : {};
@@ -81,14 +81,14 @@ type Cost = {
 /** Prints the effect and cost of each block rule. */
 export const costOfControls: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Expected one publisher id.');
+  if (rest.length > 0) throw usageError('Expected one publisher ID.');
   const { data } = (await createApi(call).call('GET', `${pathOf(publisher)}/cost`)) as { data: Cost };
   call.out.data(data);
   for (const { by, value, placement, changed, revenue, is_enough: isEnough } of data.rules) {
     const at = placement === null ? '' : `  at ${placement}`;
     const money = revenue.map(({ amount, currency }) => `  ${amount.toFixed(2)} ${currency}`).join('');
     const lack = isEnough ? '' : '  not enough data';
-    call.out.line(`${(100 * changed).toFixed(1)} % changed${money}${lack}  ${by} ${value}${at}`);
+    call.out.line(`${(100 * changed).toFixed(1)}% changed${money}${lack}  ${by} ${value}${at}`);
   }
   const { sampled, sessions, days, rest: others } = data;
   call.out.note(`${sampled} of ${sessions} sessions of the last ${days} days were evaluated again without each rule.`);
@@ -99,7 +99,7 @@ export const costOfControls: Run = async (call) => {
 /** Prints the offers that the block rules exclude. */
 export const listBlocked: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Expected one publisher id.');
+  if (rest.length > 0) throw usageError('Expected one publisher ID.');
   const { data } = (await createApi(call).call('GET', `${pathOf(publisher)}/blocked`)) as {
     data: { offer_id: number; title: string; advertiser_name: string; blocks: BlockReason[] }[];
   };
@@ -113,7 +113,7 @@ export const listBlocked: Run = async (call) => {
 /** Prints the block rules that would exclude an offer. */
 export const testControls: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Expected one publisher id.');
+  if (rest.length > 0) throw usageError('Expected one publisher ID.');
   const body = {
     landing_url: textOption(call, 'url'),
     advertiser_name: textOption(call, 'advertiser'),
@@ -139,7 +139,7 @@ async function run(call: Call, action: 'stop' | 'resume'): Promise<number> {
   const [kind = '', id = '', ...rest] = call.args;
   const path = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (path === undefined || !/^[1-9]\d{0,8}$/.test(id) || rest.length > 0)
-    throw usageError(`Expected what to ${action}: offer, campaign or advertiser, and its id.`);
+    throw usageError(`Expected offer, campaign or advertiser, and the ID of the one to ${action}.`);
   return printResponse(call, await createApi(call).call('POST', `${path}/${id}/${action}`));
 }
 

@@ -13,14 +13,14 @@ type Rates = { base: string | null; rates: { currency: string; rate: number; val
  * @throws CommandError if the publisher ID is missing or malformed
  */
 function queryOf(publisher: string): Record<string, string> {
-  if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Expected a numeric publisher id.');
+  if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Expected a numeric publisher ID.');
   return { publisher_id: publisher };
 }
 
 /** Prints exchange rates as JSON, in the format that `rates set` reads. */
 export const showRates: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Expected one publisher id.');
+  if (rest.length > 0) throw usageError('Expected one publisher ID.');
   const { data } = (await createApi(call).call('GET', path, { query: queryOf(publisher) })) as { data: Rates };
   const file = { base: data.base, rates: data.rates };
   call.out.data(file);
@@ -31,7 +31,7 @@ export const showRates: Run = async (call) => {
 /** Replaces a publisher's exchange rates with the rates in a JSON file. */
 export const setRates: Run = async (call: Call) => {
   const [publisher = '', file = '', ...rest] = call.args;
-  if (file === '' || rest.length > 0) throw usageError('Expected a publisher id and one file.');
+  if (file === '' || rest.length > 0) throw usageError('Expected a publisher ID and one file.');
   const query = queryOf(publisher);
   const body = await readJsonFile(call, file);
   return printResponse(call, await createApi(call).call('PUT', path, { body, query }));
@@ -45,7 +45,7 @@ type Imported = { data: DryRunView & { base: string; changed: number; removed: n
  */
 export const importRates: Run = async (call) => {
   const [publisher = '', name = '', ...rest] = call.args;
-  if (name === '' || rest.length > 0) throw usageError('Expected a publisher id and one file.');
+  if (name === '' || rest.length > 0) throw usageError('Expected a publisher ID and one file.');
   const base = textOption(call, 'base');
   const query = {
     ...queryOf(publisher),

@@ -20,7 +20,7 @@ export const exportTranslations: Run = async (call) => {
   const text = await createApi(call).stream(`${path}?${query}`, call.signal);
   await pipeline(Readable.from(text), createWriteStream(file));
   call.out.data({ file });
-  call.out.line(`Exported the texts to ${file}.`);
+  call.out.line(`Exported the offer copy to ${file}.`);
   return exitCodes.ok;
 };
 
@@ -31,7 +31,7 @@ export const importTranslations: Run = async (call) => {
   const isDryRun = call.options['dry-run'] === true;
   const request = { query: fileQueryOf(call), file };
   const { data } = (await createApi(call).call('POST', path, request)) as Imported;
-  const summary = `${counted(data.texts, 'text')} of ${counted(data.offers, 'offer')}`;
+  const summary = `${counted(data.texts, 'string')} of ${counted(data.offers, 'offer')}`;
   if (isDryRun) {
     call.out.line(`${summary} would change.`);
     return printDryRun(call, data);

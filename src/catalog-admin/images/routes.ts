@@ -39,7 +39,7 @@ const answers = {
 export async function imageRoutes(app: App, deps: ImageDeps): Promise<void> {
   const images = await createImages(deps);
   const params = Type.Object({
-    file: Type.String({ description: 'Id of the creative with a file extension, such as `12.png`.' }),
+    file: Type.String({ description: 'ID of the creative with a file extension, such as `12.png`.' }),
   });
   const schema = {
     operationId: 'getPicture',

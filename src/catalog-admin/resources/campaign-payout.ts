@@ -42,7 +42,7 @@ async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorD
 const offerDays = 18;
 
 /**
- * Rejects a change of currency after amounts have been booked. A campaign's budgets, usage and average sale are stored
+ * Rejects a currency change after amounts have been booked. A campaign's budgets, usage and average sale are stored
  * without a currency, so the change would mix amounts in two currencies.
  */
 async function checkCurrencyChange(

@@ -83,7 +83,7 @@ export const campaigns: Resource = {
         pattern: '^[A-Za-z0-9_.-]{1,64}$',
         [patternProblem]: problem('parameterName'),
         default: 'click_id',
-        description: 'Query parameter of the landing page that receives the click id.',
+        description: 'Query parameter of the landing page that receives the click ID.',
       }),
       opt_out_days: orNull(Type.Integer({ minimum: 1, maximum: 3650 }), {
         default: null,

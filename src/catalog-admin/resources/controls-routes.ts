@@ -34,7 +34,7 @@ const effectFields = {
   emptied: share('Share of the sampled decisions that would have returned no offers.'),
   revenue: Type.Array(Type.Object({ currency: Type.String(), amount: Type.Number() }), {
     description:
-      'Estimated change of the booked revenue in the period, by currency: booked revenue times the relative ' +
+      'Estimated change in the booked revenue in the period, by currency: booked revenue times the relative ' +
       'change of expected revenue. A loss never exceeds the booked revenue.',
   }),
   is_enough: Type.Boolean({

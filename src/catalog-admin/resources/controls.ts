@@ -40,12 +40,12 @@ const blockedInput = Type.Object(
   {
     categories: list(name, 'Categories of campaigns: names, or IAB content taxonomy codes such as `iab:211`.'),
     brands: list(name, 'Names of advertisers.'),
-    advertisers: list(idSchema, 'Ids of advertisers.'),
+    advertisers: list(idSchema, 'IDs of advertisers.'),
     domains: list(name, 'Domains of landing pages, including subdomains.'),
-    offers: list(idSchema, 'Ids.'),
+    offers: list(idSchema, 'IDs of offers.'),
     words: list(
       name,
-      'Words and phrases in offer texts. They match whole words, or any part of the text in scripts without ' +
+      'Words and phrases in offer copy. They match whole words, or any part of the text in scripts without ' +
         'spaces.',
     ),
   },
@@ -60,7 +60,7 @@ const allowedInput = Type.Object(
   {
     categories: list(name, 'Categories of campaigns, as in `blocked`.'),
     brands: list(name, 'Names of advertisers.'),
-    advertisers: list(idSchema, 'Ids of advertisers.'),
+    advertisers: list(idSchema, 'IDs of advertisers.'),
     domains: list(name, 'Domains of landing pages, including subdomains.'),
   },
   {
@@ -90,7 +90,7 @@ const separateInput = Type.Object(
     }),
     competitors: list(
       Type.Union([idSchema, name]),
-      'Competitors of the publisher, which are never shown: ids or names of advertisers, or domains of landing ' +
+      'Competitors of the publisher, which are never shown: IDs or names of advertisers, or domains of landing ' +
         'pages.',
     ),
   },

@@ -62,7 +62,7 @@ export const creatives: Resource = {
       description:
         'Path of an uploaded image on this service; query parameters resize it. `null` for an external image.',
     }),
-    user_id: Type.Integer({ description: 'Id of the user who uploaded the image, or 0 for a key.' }),
+    user_id: Type.Integer({ description: 'ID of the user who uploaded the image, or 0 for a key.' }),
     ...stamps,
     ...removal,
   },

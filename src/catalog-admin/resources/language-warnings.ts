@@ -16,7 +16,7 @@ function warnOfTag(path: string, tag: string): Warning[] {
   ];
 }
 
-/** Returns warnings about the languages of an offer that do not exist. No user would see its texts in them. */
+/** Returns warnings about an offer's languages that do not exist. No user would ever see those translations. */
 export const warnOfLanguages = ({ language, translations }: Values): Warning[] => [
   ...(typeof language === 'string' ? warnOfTag('/language', language) : []),
   ...Object.keys(translations as object).flatMap((tag) => warnOfTag(`/translations/${tag}`, tag)),

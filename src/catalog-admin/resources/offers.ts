@@ -77,7 +77,7 @@ export const offers: Resource = {
       offerwall_enabled: flag(true),
       language: orNull(languageTag(), {
         default: null,
-        description: "BCP 47 tag of the offer's texts. `null` for the publisher's language.",
+        description: "Language of the offer's copy, as a BCP 47 tag. `null` for the publisher's language.",
       }),
       translations: translationsSchema,
     },

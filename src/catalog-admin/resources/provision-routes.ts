@@ -50,7 +50,7 @@ export function provisionRoutes(app: App, http: ManagementHttp): void {
     security: operatorOnly,
     summary: 'Provision a campaign',
     description:
-      "Serves the campaign to the publisher in the path. `publisher_id` in the query is the campaign's owner.",
+      "Provisions the campaign to the publisher in the path. `publisher_id` in the query is the campaign's owner.",
     tags,
     params: Type.Object({ id: Type.String(), publisher_id: Type.String() }),
     querystring: publisherQuery,

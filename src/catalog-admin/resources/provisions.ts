@@ -14,7 +14,7 @@ import { campaigns } from './campaigns.ts';
 /** A campaign's overrides for one publisher. Where an override is null, the campaign's value applies. */
 export const provisionInput = Type.Object(
   {
-    active: flag(true, 'Whether the campaign is served to this publisher.'),
+    active: flag(true, 'Whether this publisher runs the campaign.'),
     payout_amount: orNull(Type.Number({ minimum: 0, maximum: 1_000_000 }), { default: null }),
     priority: orNull(Type.Integer({ minimum: 0, maximum: 10_000 }), { default: null }),
     frequency_caps: orNull(frequencyCaps, {

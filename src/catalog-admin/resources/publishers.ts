@@ -79,7 +79,7 @@ export const publishers: Resource = {
       }),
       usp_enabled: flag(false, 'Whether User Selected Perks are enabled. Only operators can set it.'),
       wallet_enabled: flag(false, 'Whether the wallet is enabled. Only operators can set it.'),
-      offerwall_enabled: flag(false, 'Set by operators.'),
+      offerwall_enabled: flag(false, 'Only operators can set it.'),
       privacy_url: orNull(
         Type.String({
           maxLength: maxUrlLength,
@@ -150,7 +150,7 @@ export const publishers: Resource = {
     },
     { additionalProperties: false },
   ),
-  readOnly: { sdk_id: Type.String({ description: 'Public id with 16 hex digits.' }), ...stamps },
+  readOnly: { sdk_id: Type.String({ description: 'Public ID with 16 hex digits.' }), ...stamps },
   scope: ({ actor }) => (isOperator(actor) ? '$1::integer is not null' : 'id = $1'),
   ownerOf: ({ id }) => id as number,
   sorts: { id: 'integer', name: 'text', created_at: 'timestamptz' },

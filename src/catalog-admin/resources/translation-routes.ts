@@ -41,7 +41,7 @@ const importAnswer = Type.Object({
     {
       dry_run: Type.Boolean(),
       offers: Type.Integer({ description: 'Number of offers that changed.' }),
-      texts: Type.Integer({ description: 'Number of texts that changed.' }),
+      texts: Type.Integer({ description: 'Number of strings that changed.' }),
       languages: Type.Array(Type.String()),
       ...dryRunView.properties,
     },
@@ -58,7 +58,7 @@ export function translationRoutes(app: App, http: ManagementHttp): void {
   const hooks = requirePermission(http, offers.permission);
   const exportSchema = {
     operationId: 'exportTranslations',
-    summary: 'Export offer texts',
+    summary: 'Export offer copy',
     description:
       'Returns a CSV file for translators. Each row is a text, with `offer_id`, `text`, its `limit` in ' +
       'characters, the `original`, and one column per language.',
@@ -88,7 +88,7 @@ export function translationRoutes(app: App, http: ManagementHttp): void {
 
   const importSchema = {
     operationId: 'importTranslations',
-    summary: 'Import offer texts',
+    summary: 'Import offer copy',
     description:
       'Imports a file in the format of the export, up to 4 MB. Columns and rows can be omitted, and empty cells ' +
       'change nothing. If more than 1% of the rows are invalid, nothing is changed unless `?partial=true` is ' +

@@ -139,7 +139,7 @@ export type CampaignRows = {
 /**
  * Reads campaigns with their provisions, offers and creatives.
  * @param ids campaigns to read, or null for all
- * @param isBrief whether to leave out images and all texts except titles
+ * @param isBrief whether to leave out images and all copy except titles
  */
 export async function loadCampaigns(
   executor: Executor,

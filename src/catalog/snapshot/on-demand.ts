@@ -213,7 +213,7 @@ const firstPerLoad = 10;
  */
 const maxExcess = 1.5;
 const loadShare = 0.5;
-/** Number of drop checks after which a load waits no longer, because the other publishers are in constant use. */
+/** Number of drop checks after which a load stops waiting, because the other publishers are in constant use. */
 const maxWaitChecks = 7;
 
 /** Number of attempts to load publishers while the configuration keeps changing. */

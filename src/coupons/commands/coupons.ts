@@ -29,7 +29,7 @@ const codesPath = (offer: string): string => `/manage/v1/offers/${offer}/coupon-
  */
 function offerOf({ args }: Call, most: number): string {
   const [offer = '', ...rest] = args;
-  if (!/^[1-9]\d{0,8}$/.test(offer) || rest.length > most) throw usageError('Expected one offer id.');
+  if (!/^[1-9]\d{0,8}$/.test(offer) || rest.length > most) throw usageError('Expected one offer ID.');
   return offer;
 }
 
@@ -111,7 +111,7 @@ export const listCoupons: Run = async (call) => {
   for (const { offer_id: id, offer, ...pool } of pools) {
     const stock = pool.kind === 'shared' ? 'shared code' : `${pool.left} left`;
     const end = pool.expires_at === null ? '' : `  expires ${pool.expires_at}`;
-    const uses = `${pool.given} given  ${pool.redeemed} redeemed${end}`;
+    const uses = `${pool.given} assigned  ${pool.redeemed} redeemed${end}`;
     call.out.line(`offer ${id}  ${offer}  ${pool.state}  ${stock}  ${uses}`);
   }
   if (pools.length === 0) call.out.note('No offer has a matching coupon pool.');

@@ -45,7 +45,7 @@ export const showStatus: Run = async (call) => {
     error: failure?.error ?? null,
     last_run: runs.find(({ confirmedAt }) => confirmedAt !== null)?.id ?? null,
   });
-  out.line(exportedUntil === null ? 'Nothing is exported yet.' : `Exported until ${exportedUntil.toISOString()}.`);
+  out.line(exportedUntil === null ? 'No data exported yet.' : `Exported until ${exportedUntil.toISOString()}.`);
   if (isBehind) out.line('The export is behind.');
   if (failure !== null) out.line(`The last attempt failed at ${failure.at.toISOString()}: ${failure.error}`);
   return isBehind || failure !== null ? exitCodes.problem : exitCodes.ok;

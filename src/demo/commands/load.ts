@@ -16,7 +16,7 @@ export const loadDemo: Run = async ({ env, out, signal }) => {
     const publisherId = await transaction(pool, (executor) => loadDemoCatalogue(executor, ids));
     out.data({ publisher_id: publisherId, key: ids.key, sdk_id: ids.sdkId });
     out.line(`Loaded the demo catalogue as publisher ${publisherId}.`);
-    out.line(`  API key (shown only now): ${ids.key}\n  SDK id: ${ids.sdkId}`);
+    out.line(`  API key (shown only now): ${ids.key}\n  SDK ID: ${ids.sdkId}`);
     return exitCodes.ok;
   } finally {
     await pool.end();

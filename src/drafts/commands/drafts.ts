@@ -19,13 +19,13 @@ function showWarnings({ out }: Call, warnings: DraftAnswer['warnings']): void {
  * @throws CommandError if the arguments are invalid
  */
 function idsOf({ args }: Call): number[] {
-  if (args.length === 0 || !args.every((id) => /^[1-9]\d{0,8}$/.test(id))) throw usageError('Expected draft ids.');
+  if (args.length === 0 || !args.every((id) => /^[1-9]\d{0,8}$/.test(id))) throw usageError('Expected draft IDs.');
   return args.map(Number);
 }
 
 function oneOf(call: Call): number {
   const [id, ...rest] = idsOf(call);
-  if (id === undefined || rest.length > 0) throw usageError('Expected one draft id.');
+  if (id === undefined || rest.length > 0) throw usageError('Expected one draft ID.');
   return id;
 }
 
@@ -57,7 +57,7 @@ export const proposeDraft: Run = async (call) => {
   const file = rest.pop();
   const [row, ...more] = rest;
   if (file === undefined || more.length > 0 || (row !== undefined && !/^[1-9]\d{0,8}$/.test(row)))
-    throw usageError('Expected the type, the id of a changed row, and a file.');
+    throw usageError('Expected the type, the ID of a changed row, and a file.');
   const note = textOption(call, 'note');
   const image = textOption(call, 'image');
   const changes = await readJsonFile(call, file);

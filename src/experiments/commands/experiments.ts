@@ -132,4 +132,4 @@ export const plan: Run = async (call) => {
   return exitCodes.ok;
 };
 
-const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+const percent = (share: number): string => `${(share * 100).toFixed(1)}%`;

@@ -24,12 +24,12 @@ const changesSchema = Type.Partial(
     offers_per_response: { ...offersPerResponse, description: 'Maximum number of offers per response.' },
     theme_id: {
       ...idSchema,
-      description: 'Id of the theme. It overrides the theme of the fetch and of the placement.',
+      description: 'ID of the theme. It overrides the theme of the fetch and of the placement.',
     },
     settings: Type.Object(changeable, {
       title: 'ExperimentSettings',
       additionalProperties: false,
-      description: 'Settings of the unit.',
+      description: 'Unit settings.',
     }),
     labels: Type.Partial(
       Type.Object(Object.fromEntries(labelNames.map((name) => [name, Type.String({ minLength: 1, maxLength: 200 })]))),

@@ -110,7 +110,7 @@ export const experiments: Resource = {
               resource: Type.String({
                 description: 'Type of the changed resource: `placements`, `themes` or `controls`.',
               }),
-              key: Type.String({ description: 'Name or id of the changed row.' }),
+              key: Type.String({ description: 'Name or ID of the changed row.' }),
               fields: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
               made: Type.Optional(Type.Boolean({ description: 'Whether the row was created, as a copy of a theme.' })),
             }),

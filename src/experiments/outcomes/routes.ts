@@ -17,7 +17,7 @@ const text = (maxLength: number, description: string) =>
 
 const body = Type.Object(
   {
-    pub_user_id: Type.Union([text(256, "The publisher's non-PII user id, as in a fetch."), Type.Integer()]),
+    pub_user_id: Type.Union([text(256, "The publisher's non-PII user ID, as in a fetch."), Type.Integer()]),
     name: { ...keySchema, description: 'Name of the outcome, such as `order`.' },
     value: Type.Optional(
       Type.Number({
@@ -30,13 +30,13 @@ const body = Type.Object(
       Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217 code, if the value is an amount of money.' }),
     ),
     at: Type.Optional(text(40, 'Time of the outcome, as an RFC 3339 time of the last 30 days. Defaults to now.')),
-    id: text(128, 'Id of the outcome. Repeated ids are counted once.'),
+    id: text(128, 'ID of the outcome. Repeated IDs are counted once.'),
   },
   { title: 'OutcomeInput', additionalProperties: false },
 );
 
 const answer = Type.Object(
-  { message: Type.String({ description: '`recorded`, or `duplicate` if an outcome with this id exists.' }) },
+  { message: Type.String({ description: '`recorded`, or `duplicate` if an outcome with this ID exists.' }) },
   { title: 'OutcomeAnswer' },
 );
 

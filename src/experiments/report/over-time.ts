@@ -35,9 +35,9 @@ const writePoint = (
   );
 
 /**
- * Deletes the per-user sums of experiments that ended before a given time. First records the final results of each
+ * Deletes the per-user totals of experiments that ended before a given time. First records the final results of each
  * version for its last day, so that reports remain available.
- * @returns number of users whose sums were deleted
+ * @returns number of users whose totals were deleted
  */
 export async function deleteSumsOfUsers(pool: pg.Pool, endedBefore: Date): Promise<number> {
   const { rows } = await pool.query<{ id: number; ended: string; versions: number[] }>(

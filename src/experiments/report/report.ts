@@ -114,7 +114,7 @@ export async function reportOf(
     rows: comparable(rows, money),
   }));
   const live = comparable(await readRows(executor, { ...versionKey, segment: null }), money);
-  // Per-user sums are deleted some time after an experiment ends. From then on, use the results recorded for its last
+  // Per-user totals are deleted some time after an experiment ends. From then on, use the results recorded for its last
   // day.
   const isOver = points.length > 0 && !live.some(({ moments }) => moments.n > 0);
   const rows = isOver ? (points.at(-1)?.rows ?? []) : live;
@@ -177,7 +177,7 @@ export async function reportOf(
 /** Whether an earlier release added up revenue in different currencies without converting it. */
 const isMixed = ({ currency }: VersionMoney): boolean => currency === unknownCurrency;
 
-/** Drops the sums that can't be compared between arms. */
+/** Drops the totals that can't be compared between arms. */
 const comparable = (rows: readonly SumsRow[], money: VersionMoney): SumsRow[] =>
   rows.filter(({ name, isOwn }) => isOwn || !isMixed(money) || (name !== 'revenue' && name !== 'paying'));
 

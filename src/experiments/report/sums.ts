@@ -57,7 +57,7 @@ const cappedCount = (count: number): number => (count === 0 ? 0 : count - Math.c
 /** Maximum number of the publisher's own outcomes in a report, and separately of own events. */
 const maxOutcomes = 20;
 
-/** Reads the sums of an experiment version, converted to report units: currency units instead of micros. */
+/** Reads the totals of an experiment version, converted to report units: currency units instead of micros. */
 export async function readRows(executor: Executor, query: SumsQuery): Promise<SumsRow[]> {
   const { experimentId, version, segment } = query;
   const { rows } = await executor.query<Omit<SumsRow, 'moments'> & Moments>({
@@ -132,7 +132,7 @@ type ArmMoney = { arm: string; currency: string; revenue: number; not_converted:
 
 /** Revenue of an experiment version, by arm and currency. */
 export type VersionMoney = {
-  /** Currency of the per-user revenue sums. `XXX` if unknown, or null if there is no revenue. */
+  /** Currency of the per-user revenue totals. `XXX` if unknown, or null if there is no revenue. */
   currency: string | null;
   arms: ArmMoney[];
 };
@@ -201,7 +201,7 @@ async function outcomeExcess(
   return rows;
 }
 
-/** Returns the sums for each arm in one of the two populations. */
+/** Returns the totals for each arm in one of the two populations. */
 export function armSums(rows: readonly SumsRow[], population: Population): ArmSums[] {
   const arms = new Map<string, ArmSums>();
   for (const { arm, sees, name, isOwn, moments } of rows) {

@@ -62,7 +62,7 @@ export function differBefore(measures: readonly (readonly Moments[])[]): number[
   );
 }
 
-/** Returns per-user sums in which the users' history is the measured value. */
+/** Returns per-user totals in which the users' history is the measured value. */
 const historyOf = ({ n, b, bb }: Moments): Moments => ({
   n,
   x: n,

@@ -24,7 +24,7 @@ const members = (session: string): string => `cross join lateral (
 const key = 'experiment_id, version, arm, unit_key';
 const keyOf = (row: string): string => key.replace(/\w+/g, `${row}.$&`);
 
-/** SQL that sets the currency for a version's revenue sums, before the version's first session is added. */
+/** SQL that sets the currency for a version's revenue totals, before the version's first session is added. */
 export const setCurrenciesSql = `
 insert into experiment_currencies (experiment_id, version, currency)
 select m.id, m.number, currency from (
@@ -127,7 +127,7 @@ left join lateral (
 ) b on true`;
 
 /**
- * SQL that moves the sums of returning users to their new keys during a pepper rotation. It must run before sessions
+ * SQL that moves the totals of returning users to their new keys during a pepper rotation. It must run before sessions
  * are added.
  */
 export const moveUnitsSql = `
@@ -150,7 +150,7 @@ const sessionOf = `cross join lateral (
 ) g`;
 
 /**
- * Returns SQL that adds counts and revenue to the per-user sums. Revenue is converted to the version's currency, and
+ * Returns SQL that adds counts and revenue to the per-user totals. Revenue is converted to the version's currency, and
  * booked amounts are also stored by arm and currency. `rows` must have the columns `publisher_id`, `at`, `paid_micros`
  * and `currency`.
  */

@@ -1,7 +1,7 @@
 import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../../platform/user-data.ts';
 
-/** Deletes the sums and outcomes of users, and records the number of deleted users per experiment. */
+/** Deletes the totals and outcomes of users, and records the number of deleted users per experiment. */
 const eraseUnits = (executor: Executor, keys: readonly string[]): Promise<unknown> =>
   executor.query(
     `with units as (
@@ -21,7 +21,7 @@ export const eraseSumsOfUser: EraseOfUser = async (pool, { subject }) => {
   await eraseUnits(pool, subject.userKeys);
 };
 
-/** Erases the experiment sums of the sessions' users, and of sessions without a user. */
+/** Erases the experiment totals of the sessions' users, and of sessions without a user. */
 export const eraseSumsOfSessions: EraseWithSessions = async (executor, sessions) => {
   await eraseUnits(
     executor,
@@ -30,7 +30,7 @@ export const eraseSumsOfSessions: EraseWithSessions = async (executor, sessions)
   return {};
 };
 
-/** Exports a user's experiment sums, and the outcomes that the publisher reported for the user. */
+/** Exports a user's experiment totals, and the outcomes that the publisher reported for the user. */
 export const exportSums: ExportRows = (executor, { userKeys, pubUserKeys, sessionIds }) =>
   readSlices(
     executor,

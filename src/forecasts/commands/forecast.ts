@@ -5,7 +5,7 @@ import type { ForecastView } from '../view.ts';
 /** Prints the forecast of a campaign or draft. */
 export const forecast: Run = async (call) => {
   const [source = '', ...rest] = call.args;
-  if (source === '' || rest.length > 0) throw usageError('Expected one campaign id or file.');
+  if (source === '' || rest.length > 0) throw usageError('Expected one campaign ID or file.');
   const api = createApi(call);
   const answer = /^\d+$/.test(source)
     ? await api.call('GET', `/manage/v1/campaigns/${source}/forecast`)

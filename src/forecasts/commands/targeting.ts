@@ -18,7 +18,7 @@ type CheckAnswer = {
 /** Prints which recent sessions a campaign or draft matches, and which conditions exclude the others. */
 export const targeting: Run = async (call) => {
   const [source = '', ...rest] = call.args;
-  if (source === '' || rest.length > 0) throw usageError('Expected one campaign id or file.');
+  if (source === '' || rest.length > 0) throw usageError('Expected one campaign ID or file.');
   const api = createApi(call);
   const answer = /^\d+$/.test(source)
     ? await api.call('GET', `/manage/v1/campaigns/${source}/targeting`)

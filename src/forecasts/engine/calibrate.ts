@@ -41,7 +41,7 @@ const fading = 0.7;
 /** Weeks of change that the mean of the forecast period contains. */
 const horizonWeeks = 2;
 
-/** Variance of the logarithm of future changes in the competition, if a campaign has no past. */
+/** Variance of the logarithm of future changes in the competition, if a campaign has no history. */
 export const assumedVariance = horizonWeeks * assumedChange.sd ** 2;
 
 /** Minimum effect of the impressions per session on the delivered impressions. Below it, total caps hide the effect. */

@@ -18,7 +18,7 @@ export type Scenario = {
   remainingShare: Float64Array;
 };
 
-/** Daily sums of a simulated future. `possible` contains the impressions if there were no total caps and dates. */
+/** Daily totals of a simulated future. `possible` contains the impressions if there were no total caps and dates. */
 export type Course = Record<'sessions' | 'matching' | 'impressions' | 'clicks' | 'spend' | 'possible', Float64Array> & {
   /** Number of impressions that total caps prevented. */
   capped: number;

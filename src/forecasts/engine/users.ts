@@ -152,7 +152,7 @@ function isAllowed(caps: readonly FrequencyCap[], state: UserState, atMs: number
   });
 }
 
-/** Returns the ratio of two daily sums, smoothed over neighbouring days. Later days differ less from each other. */
+/** Returns the ratio of two daily totals, smoothed over neighbouring days. Later days differ less from each other. */
 function smoothed(remaining: Float64Array, possible: Float64Array): Float64Array {
   return remaining.map((_, day) => {
     const reach = Math.floor(day / 3);

@@ -56,7 +56,7 @@ export const packModel = (model: Model): Promise<Buffer> => pack(model, openSlot
 /** Encodes the changes since `trackChanges` was called. */
 export const packChanges = (model: Model): Promise<Buffer> => pack(model, changedSlots);
 
-/** Starts tracking changes of a model. */
+/** Starts tracking changes to a model. */
 export function trackChanges(model: Model): void {
   for (const table of tablesOf(model)) table.changed = new Set();
 }

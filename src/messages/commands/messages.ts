@@ -68,7 +68,7 @@ function choice(call: Call, option: string, name: string): Record<string, boolea
 export const retry: Run = async (call) => {
   if (call.options.failed === true) return retryFailed(call);
   const [id = '', ...rest] = call.args;
-  if (id === '' || rest.length > 0) throw usageError('Expected one message id.');
+  if (id === '' || rest.length > 0) throw usageError('Expected one message ID.');
   return printResponse(call, await createApi(call).call('POST', `${path}/${encodeURIComponent(id)}/retry`));
 };
 

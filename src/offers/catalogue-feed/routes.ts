@@ -21,9 +21,9 @@ const maxListed = 1000;
 
 const list = (description: string) => Type.Optional(Type.String({ maxLength: 10_000, description }));
 const querystring = Type.Object({
-  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
-  offer_id: list('Ids of offers to return, separated by commas.'),
-  campaign_id: list('Ids of campaigns whose offers are returned, separated by commas.'),
+  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK ID.' })),
+  offer_id: list('IDs of offers to return, separated by commas.'),
+  campaign_id: list('IDs of campaigns whose offers are returned, separated by commas.'),
   countries: list(
     'ISO 3166-1 alpha-2 codes, separated by commas. Returns offers that can be shown in at least one of the ' +
       'countries.',

@@ -19,7 +19,7 @@ type Explained = { offer_id: number; title: string; position: number | null; rea
 export const explain: Run = async (call) => {
   const { args, out } = call;
   const [session, ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Expected at most one session id.');
+  if (rest.length > 0) throw usageError('Expected at most one session ID.');
   const api = createApi(call);
   if (session !== undefined) {
     const answer = await api.call('GET', `/manage/v1/sessions/${encodeURIComponent(session)}/decision`);
@@ -52,7 +52,7 @@ function* decisionText(decision: Decision, message: string): Generator<string> {
 
 function* offersText({ offers, empty_reason: reason }: Outcome): Generator<string> {
   for (const { position, offer_id: offer, campaign_id: campaign, score, propensity } of offers) {
-    const share = propensity === null ? '' : `, shown there in ${(100 * propensity).toFixed(1)} % of draws`;
+    const share = propensity === null ? '' : `, shown there in ${(100 * propensity).toFixed(1)}% of draws`;
     const place = String(position).padStart(3);
     yield `${place}  offer ${offer} of campaign ${campaign}, score ${score.toPrecision(4)}${share}`;
   }
@@ -70,7 +70,7 @@ function requestOf(call: Call): object {
     ...(user !== '' && { pub_user_id: user }),
     ...(country !== '' && { country }),
   };
-  if (!('placement' in body)) throw usageError('Expected --placement or a session id.');
+  if (!('placement' in body)) throw usageError('Expected --placement or a session ID.');
   return body;
 }
 

@@ -18,7 +18,7 @@ type StoryAnswer = { kind: string; session_ids: string[]; session: { session_id:
 /** Prints everything that is stored about a session, oldest first. */
 export const showStory: Run = async ({ args, out, ...call }) => {
   const [id, ...rest] = args;
-  if (id === undefined || rest.length > 0) throw usageError('Expected one id.');
+  if (id === undefined || rest.length > 0) throw usageError('Expected one ID.');
   const { data } = (await createApi({ args, out, ...call }).call('GET', '/manage/v1/story', { query: { id } })) as {
     data: StoryAnswer;
   };

@@ -68,7 +68,7 @@ const decisionAnswer = Type.Object({
 
 type ShownOffer = Static<typeof shownOffer>;
 
-const params = Type.Object({ id: Type.String({ description: 'Id of the session.' }) });
+const params = Type.Object({ id: Type.String({ description: 'ID of the session.' }) });
 
 const schema = {
   operationId: 'redecideSession',

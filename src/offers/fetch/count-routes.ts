@@ -34,7 +34,7 @@ export async function countRoutes(scope: App, { auth, offers, hot, observe }: Co
   });
   const schema = {
     operationId: 'countOffers',
-    summary: 'Count the offers of a fetch',
+    summary: 'Count the offers for a fetch',
     description:
       'Returns the number of offers that a fetch with the same body would return now. Creates no session, and ' +
       'counts and reserves nothing.',

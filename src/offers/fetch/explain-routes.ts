@@ -30,7 +30,7 @@ const explainAnswer = Type.Object({
         campaign_name: Type.String(),
         advertiser_name: Type.String(),
         title: Type.String(),
-        language: Type.String({ description: "BCP 47 tag of the offer's texts." }),
+        language: Type.String({ description: "Language of the offer's copy, as a BCP 47 tag." }),
         position: orNull(
           Type.Integer({ description: 'Position, starting at 1, or `null` if the offer would not be shown.' }),
         ),
@@ -44,7 +44,7 @@ const explainAnswer = Type.Object({
             description: 'Sampled expected revenue of one impression, in millionths of the currency.',
           }),
         ),
-        rule: orNull(Type.String({ description: 'First rule that prevents the offer from being shown.' })),
+        rule: orNull(Type.String({ description: 'First rule that keeps the offer from being shown.' })),
         reason: Type.String({ description: 'The rule as a sentence.' }),
         influences: Type.Array(
           Type.Object({

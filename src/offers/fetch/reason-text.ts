@@ -78,7 +78,7 @@ const twoDigits = (value: number): string => String(value).padStart(2, '0');
 /** Formatters for the API. Their output does not depend on a locale. */
 const apiFormat: ReasonFormat = {
   count: String,
-  share: (value) => `${Number((value * 100).toPrecision(2))} %`,
+  share: (value) => `${Number((value * 100).toPrecision(2))}%`,
   moment: (atMs) => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`,
   weekday: (day) => days[day] ?? '',
   timeOfDay: (minute) => `${twoDigits(Math.floor(minute / 60))}:${twoDigits(minute % 60)}`,

@@ -29,8 +29,8 @@ const timeoutText = Type.String({
  * are invalid.
  */
 export const fetchOffersQuery = Type.Object({
-  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
-  accountId: Type.Optional(Type.String({ description: 'SDK id, as sent by the published native SDKs.' })),
+  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK ID.' })),
+  accountId: Type.Optional(Type.String({ description: 'SDK ID, as sent by the published native SDKs.' })),
   loyaltyboost: Type.Optional(
     Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], {
       description: 'Incentive offers: 0 excludes them, 1 includes them, 2 returns only them.',
@@ -41,7 +41,7 @@ export const fetchOffersQuery = Type.Object({
   ),
   campaignId: integerParameter(
     { minimum: 1 },
-    { pattern: '^[^,;|\\[]*$', description: 'Id of the only campaign whose offers can be returned.' },
+    { pattern: '^[^,;|\\[]*$', description: 'ID of the only campaign whose offers can be returned.' },
   ),
   country,
   pub_user_id: text(256, 'Same as in the body.'),
@@ -56,11 +56,11 @@ export const fetchOffersBody = Type.Object(
       'Name of the placement. Required unless the publisher has a `default_placement`.',
     ),
     ua: text(2048, 'User agent of the end user. Defaults to the User-Agent header.'),
-    ip: text(64, 'IP address of the end user. Defaults to the address of the caller, as does `auto`.'),
-    ad_fp: textOrNumber(256, 'Unique id of the end user, for caps and opt-outs.'),
+    ip: text(64, "IP address of the end user. Defaults to the caller's address. `auto` also selects it."),
+    ad_fp: textOrNumber(256, 'Unique ID of the end user, for caps and opt-outs.'),
     pub_user_id: textOrNumber(
       256,
-      "The publisher's own id of the user, without personal data. Required for User Selected Perks and the wallet.",
+      "The publisher's own ID of the user, without personal data. Required for User Selected Perks and the wallet.",
     ),
     email_sha256: Type.Optional(
       Type.String({
@@ -81,7 +81,7 @@ export const fetchOffersBody = Type.Object(
     ),
     themeId: Type.Optional(
       Type.Unknown({
-        description: 'Id or key of a theme. `theme_id` is also accepted. An unknown theme is treated as absent.',
+        description: 'ID or key of a theme. `theme_id` is also accepted. An unknown theme is treated as absent.',
       }),
     ),
     theme_id: Type.Optional(Type.Unknown({ description: 'Deprecated alias of `themeId`.' })),
@@ -96,9 +96,9 @@ export const fetchOffersBody = Type.Object(
     consent: Type.Optional(
       Type.Unknown({
         description:
-          'Consent of the end user. true, 1, "true", "1", "yes" and "granted" are consent. Absent, `null` and ' +
-          "empty are no statement. All other values are a refusal: the user's identity and history are neither " +
-          'used nor stored, as with the header `Sec-GPC: 1`.',
+          'Consent of the end user. true, 1, "true", "1", "yes" and "granted" mean yes. If it is absent, `null` or ' +
+          "empty, nothing is assumed. All other values mean no: the user's identity and history are neither used " +
+          'nor stored, as with the header `Sec-GPC: 1`.',
       }),
     ),
     experiments: Type.Optional(

@@ -25,7 +25,7 @@ const dataLength = 26;
 const pattern = /^[A-Za-z0-9_-]{56}$/;
 
 /**
- * Creates the cursor codec. Layout, 42 bytes: 0 version · 1 key id · 2–5 publisher · 6–21 session · 22–25 offset ·
+ * Creates the cursor codec. Layout, 42 bytes: 0 version · 1 key ID · 2–5 publisher · 6–21 session · 22–25 offset ·
  * 26–41 HMAC.
  */
 export function createCursors(signer: Signer): Cursors {

@@ -88,7 +88,8 @@ export async function offerwallRoutes(
   const serve = hot(scope, observe);
   const readCall = createCallReader(auth, removeUnreadable);
   const schema = {
-    description: 'Returns all offers that a user can see, in pages. All versions of the path respond in the same way.',
+    description:
+      'Returns all offers that a user can see, one page at a time. All versions of the path respond in the same way.',
     tags: ['Offers'],
     ...schemas,
     response: answers,

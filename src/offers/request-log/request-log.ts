@@ -53,7 +53,7 @@ export type RequestLog = {
 const watchMs = 15_000;
 /** When a watch starts, calls from this period before the start are included, in milliseconds. */
 export const lookbackMs = minuteMs;
-/** Maximum number of calls returned per result of a watch. */
+/** Maximum number of calls that a watch returns at a time. */
 const maxReturned = 200;
 
 /**

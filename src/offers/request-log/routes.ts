@@ -21,7 +21,7 @@ const query = Type.Object({
       description: 'Returns only calls with this status, such as `404` or `4xx`.',
     }),
   ),
-  placement: Type.Optional(Type.String({ maxLength: 200, description: 'Returns only fetches at this placement.' })),
+  placement: Type.Optional(Type.String({ maxLength: 200, description: 'Returns only fetches for this placement.' })),
   last: integerParameter(
     { minimum: 0, maximum: 200 },
     {

@@ -14,7 +14,7 @@ import { actionBody, campaignParams, changesBody, sessionParams, sessionView, us
 import { createUspService, type UspCall, type UspDeps } from './service.ts';
 
 const description =
-  'Applies to an offer that the session has shown, until the session is wrapped. Repeating the call has no effect.';
+  'Works for offers that the session has shown, until the session is wrapped. Repeating the call has no effect.';
 
 const toggles = [
   { action: 'select', to: 'selected', operationId: 'selectOffer', summary: 'Select an offer' },
@@ -53,7 +53,7 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
     ...shared,
     operationId: 'changeSelection',
     summary: 'Change the selection',
-    description: 'Selects and unselects several offers at once, all or none.',
+    description: 'Selects and unselects several offers in one call. Either all changes are applied or none.',
     params: sessionParams,
     body: changesBody,
   };
@@ -130,7 +130,7 @@ function refuseContradiction(selected: readonly number[], unselected: readonly n
 /**
  * Returns the given campaign IDs as numbers. Any ID that the session did not show is treated as an unknown campaign,
  * whether or not the campaign exists (docs/reference/access-and-errors.md#unknown-campaigns).
- * @param IDs campaign IDs from the path or body
+ * @param ids campaign IDs from the path or body
  * @throws AppError campaign_not_in_session (404)
  */
 const shownIn = ({ campaignIds }: UspSession, ids: readonly (number | string)[]): number[] =>

@@ -9,7 +9,7 @@ import { exactNumber } from '../../platform/http/schemas.ts';
 const userId = Type.Optional(
   Type.Union([Type.String({ maxLength: 256 }), exactNumber], {
     description:
-      '`pub_user_id` of the fetch, in the body or the query. Required with the SDK id, optional with an API key.',
+      '`pub_user_id` of the fetch, in the body or the query. Required with the SDK ID, optional with an API key.',
   }),
 );
 
@@ -29,26 +29,29 @@ export const campaignParams = Type.Object({
 });
 
 export const uspQuery = Type.Object({
-  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
+  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK ID.' })),
   pub_user_id: userId,
 });
 
-export const userBody = Type.Object({ pub_user_id: userId }, { title: 'UserBody', description: 'Optional body.' });
+export const userBody = Type.Object(
+  { pub_user_id: userId },
+  { title: 'UserBody', description: 'Optional. Identifies the user.' },
+);
 
 export const changesBody = Type.Object(
   {
     pub_user_id: userId,
-    selected: campaignIds('Ids of campaigns to select.'),
-    unselected: campaignIds('Ids of campaigns to unselect.'),
+    selected: campaignIds('IDs of campaigns to select.'),
+    unselected: campaignIds('IDs of campaigns to unselect.'),
   },
-  { description: 'Changes to the selection, all or none. Optional.' },
+  { description: 'Changes to the selection. Optional. Either all are applied or none.' },
 );
 
 export const actionBody = Type.Object({
   pub_user_id: userId,
-  action: Type.Literal('wrap', { description: 'Confirmation event, which closes the session and sends the webhook.' }),
-  selected: campaignIds('Ids of campaigns to select first.'),
-  unselected: campaignIds('Ids of campaigns to unselect first.'),
+  action: Type.Literal('wrap', { description: 'Confirms the selection: closes the session and sends the webhook.' }),
+  selected: campaignIds('IDs of campaigns to select first.'),
+  unselected: campaignIds('IDs of campaigns to unselect first.'),
   consent: Type.Optional(
     Type.Unknown({
       description:
@@ -78,9 +81,9 @@ export const sessionView = Type.Object(
         status: Type.Union([Type.Literal('open'), Type.Literal('wrapped'), Type.Literal('expired')], {
           description: 'State of the session. `expired`: not wrapped within 24 hours of the fetch.',
         }),
-        selected: Type.Array(Type.Integer(), { description: 'Ids of the selected campaigns, in the order shown.' }),
+        selected: Type.Array(Type.Integer(), { description: 'IDs of the selected campaigns, in the order shown.' }),
         unselected: Type.Array(Type.Integer(), {
-          description: "Ids of the session's other campaigns, in the order shown.",
+          description: "IDs of the session's other campaigns, in the order shown.",
         }),
         wrapped_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
         campaigns: Type.Optional(

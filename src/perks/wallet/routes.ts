@@ -27,7 +27,7 @@ const walletQuery = Type.Object({
   pub_user_id: Type.String({
     maxLength: 256,
     pattern: noNulNotBlank,
-    description: "Publisher's id of the user who owns the wallet.",
+    description: "Publisher's ID of the user who owns the wallet.",
   }),
 });
 

@@ -24,7 +24,10 @@ const maxDepth = 64;
 const sliceBytes = 256 * 1024;
 
 type Span = { start: number; end: number };
-/** Top-level member of the body. The byte range is that of its value or, for a list, of each row. */
+/**
+ * Top-level member of the body. `value` is the byte range of the member's value or, for a list, the byte ranges of its
+ * rows.
+ */
 type Member = { name: string; value: Span | Span[] };
 
 /**

@@ -760,8 +760,9 @@ export const de: Messages = {
     atMost: 'Der Wert darf höchstens {max, number} sein.',
     moreThan: 'Der Wert muss größer als {min, number} sein.',
     lessThan: 'Der Wert muss kleiner als {max, number} sein.',
-    oneOf: 'Der Wert muss einer von diesen sein: {choices}.',
-    oneOfOrOwn: 'Der Wert muss einer von diesen sein: {choices}, oder „own:“ mit dem Namen eines eigenen Ereignisses.',
+    oneOf: 'Der Wert muss einer der folgenden sein: {choices}.',
+    oneOfOrOwn:
+      'Der Wert muss einer der folgenden sein: {choices}, oder „own:“ mit dem Namen eines eigenen Ereignisses.',
     numberUpTo: 'Der Wert muss eine ganze Zahl bis {max, number} sein.',
     numberFromOne: 'Der Wert muss eine positive ganze Zahl sein.',
     wholeFromOne: 'Der Wert muss eine ganze Zahl von 1 bis {max, number} sein.',
@@ -844,8 +845,8 @@ export const de: Messages = {
     tooDeep: 'Der Wert ist zu tief verschachtelt. Erlaubt sind höchstens 32 Ebenen.',
     maxMembers: 'Der Body darf höchstens {max, number} Felder enthalten.',
     givenOnce: 'Der Parameter darf nur einmal gesendet werden und muss Text sein.',
-    sortBy: 'Der Wert muss einer von diesen sein: {choices}. Stellen Sie für absteigende Reihenfolge ein - voran.',
-    noCursor: 'Der Wert ist kein Cursor dieser Liste. Beginnen Sie ohne Cursor von vorn.',
+    sortBy: 'Der Wert muss einer der folgenden sein: {choices}. Stellen Sie für absteigende Reihenfolge ein - voran.',
+    noCursor: 'Der Cursor gehört nicht zu dieser Liste. Beginnen Sie ohne Cursor von vorn.',
     nextCursor: 'Der Wert muss der next_cursor der vorigen Seite sein.',
     headerOption: 'Der Wert muss „present“ oder „absent“ sein.',
     countryList: 'Der Wert muss eine kommagetrennte Liste von Ländercodes sein, etwa US,DE.',
@@ -924,10 +925,9 @@ export const de: Messages = {
       'Die Währung lässt sich nicht ändern, weil Beträge in {currency} verbucht sind. Duplizieren Sie die ' +
       'Kampagne für eine andere Währung.',
     otherCurrency:
-      'Es gibt keinen Wechselkurs zu {others} anderer aktiver Kampagnen. Diese Kampagne wird daher nach ihnen ' +
-      'eingereiht.',
+      'Andere aktive Kampagnen verwenden {others}. Ohne Wechselkurs wird diese Kampagne hinter ihnen eingereiht.',
     neverSeen: 'Bisher hat keine Anfrage den Anzeigenplatz {name} verwendet. Prüfen Sie die Schreibweise.',
-    multiOfferOnly: 'User Selected Perks erfordert einen Werbeplatz mit mehreren Angeboten (mou).',
+    multiOfferOnly: 'User Selected Perks erfordert einen Anzeigenblock mit mehreren Angeboten (mou).',
     maxPlacements: 'Ein Publisher kann höchstens {max, number} Anzeigenplätze haben.',
     pictureUploaded: 'Dieses Feld lässt sich bei einem hochgeladenen Bild nicht ändern.',
     pictureOrUrl: 'Geben Sie eine URL an oder laden Sie ein Bild hoch.',
@@ -997,23 +997,23 @@ export const de: Messages = {
       'Kein Wert von {key} kann alle Bedingungen für dieses Attribut erfüllen. Die Kampagne wird daher nie ' +
       'ausgespielt.',
     capUnreachable:
-      'Das Limit {limit} ist nicht erreichbar: Limits für kürzere Zeiträume lassen bis zum Ende höchstens {most} zu.',
+      'Das Limit {limit} ist nicht erreichbar: Kürzere Limits lassen bis zum Kampagnenende höchstens {most} zu.',
     conditionsDeep: 'Bedingungen dürfen höchstens {max, number} Ebenen tief verschachtelt sein.',
     aCondition: 'Der Wert muss eine Bedingung sein: ein Objekt mit „all“, mit „any“ oder mit „key“ und „op“.',
     comparisons: 'Eine Regel darf höchstens {max, number} Vergleiche enthalten.',
     besideGroup: 'Eine Bedingung mit „{name}“ darf keine weiteren Felder haben.',
     noCondition: 'Geben Sie mindestens eine Bedingung an.',
-    noValueWith: 'Der Operator „{op}“ braucht keinen Wert. Entfernen Sie ihn.',
+    noValueWith: 'Der Operator „{op}“ nimmt keinen Wert an. Entfernen Sie den Wert.',
     noValue: 'Geben Sie mindestens einen Wert an.',
     maxValues: 'Die Liste darf höchstens {max, number} Werte enthalten.',
     numberRange: 'Die Zahl muss 0 sein oder dem Betrag nach zwischen 10⁻⁹ und 2⁵³ liegen.',
     valueList: 'Jeder Wert muss Text mit höchstens {max, number} Zeichen, eine Zahl, true oder false sein.',
     valueType: 'Der Wert muss Text mit höchstens {max, number} Zeichen, eine Zahl, true oder false sein.',
     emptyPrefix: 'Das Präfix darf nicht leer sein, weil dann jeder Wert passen würde.',
-    macroEmptied: '{macro} ist kein Makro und wird entfernt. Meinten Sie {meant}?',
-    macroSent: '{macro} ist kein Makro und wird unverändert gesendet. Meinten Sie {meant}?',
-    macroEmptiedList: '{macro} ist kein Makro und wird entfernt. Verfügbare Makros: {names}.',
-    macroSentList: '{macro} ist kein Makro und wird unverändert gesendet. Verfügbare Makros: {names}.',
+    macroEmptied: '{macro} ist kein gültiges Makro und wird entfernt. Meinten Sie {meant}?',
+    macroSent: '{macro} ist kein gültiges Makro und wird unverändert gesendet. Meinten Sie {meant}?',
+    macroEmptiedList: '{macro} ist kein gültiges Makro und wird entfernt. Verfügbare Makros: {names}.',
+    macroSentList: '{macro} ist kein gültiges Makro und wird unverändert gesendet. Verfügbare Makros: {names}.',
     macroSpelling: '{macro} ist kein gültiges Makro. Meinten Sie {meant}?',
     macroSpellingList: '{macro} ist kein gültiges Makro. Verfügbare Makros: {names}.',
     macroInPlainUrl: '{macro} wird unverändert gesendet, weil diese URL keine Makros unterstützt.',
@@ -1048,12 +1048,12 @@ export const de: Messages = {
     logoUrl: 'Geben Sie eine URL mit https an.',
     headerNoValue: 'Für diesen Header ist noch kein Wert gespeichert. Geben Sie einen an.',
     headerValue: 'Der Wert muss aus 1 bis {max, number} sichtbaren ASCII-Zeichen bestehen.',
-    noEvent: 'Unbekannter Ereignistyp. Verwenden Sie einen von diesen: {events}.',
+    noEvent: 'Unbekannter Ereignistyp. Verwenden Sie einen der folgenden: {events}.',
     eventNotAdded: 'Das ist der Standard-Endpunkt von {event}; er kann keine anderen Ereignisse empfangen.',
     stepsBegin: 'Die erste Wartezeit muss 0 sein, weil der erste Versuch sofort erfolgt.',
     stepsLong: 'Die Wartezeiten dürfen zusammen höchstens 7 Tage betragen.',
     answerWas: 'Der Server hat mit Status {status} geantwortet.',
-    redirected: 'Der Server hat mit einer Weiterleitung geantwortet. Weiterleitungen wird nicht gefolgt.',
+    redirected: 'Der Server hat mit einer Weiterleitung geantwortet. Perkwire folgt Weiterleitungen nicht.',
     noAnswer: 'Es kam keine Antwort ({class}).',
     addressNotPublic: 'Der Host der URL hat keine öffentliche IP-Adresse.',
     hostUnresolved: 'Der Hostname konnte nicht aufgelöst werden.',
@@ -1125,7 +1125,7 @@ export const de: Messages = {
     noArm: 'Das Experiment hat keine Variante mit diesem Namen.',
     noArmPermanent: 'Keine Variante des Experiments wurde dauerhaft übernommen.',
     stopCampaignInstead:
-      'Die Kontrollgruppe einer Kampagne lässt sich nicht dauerhaft übernehmen. Stoppen oder pausieren Sie die ' +
+      'Die Hold-out-Gruppe einer Kampagne lässt sich nicht dauerhaft übernehmen. Stoppen oder pausieren Sie die ' +
       'Kampagne {id}.',
     noPlace:
       'Diese Variante lässt sich nicht dauerhaft übernehmen, weil sie mehr als Einstellungen von Anzeigenplätzen ' +
@@ -1144,13 +1144,13 @@ export const de: Messages = {
     maxExperimentVersions:
       'Das Experiment hat die Höchstzahl von {max, number} Versionen erreicht. Legen Sie ein neues Experiment an.',
     noVersion: 'Das Experiment hat keine Version {version}.',
-    armOrHoldout: 'Ein Experiment braucht mindestens eine Variante oder eine Kontrollgruppe ohne Angebote.',
+    armOrHoldout: 'Ein Experiment braucht mindestens eine Variante oder eine Hold-out-Gruppe.',
     sharesAbove:
-      'Die Anteile und die Kontrollgruppe ergeben zusammen {percent, number} %. Erlaubt sind höchstens 100 %.',
+      'Die Anteile und die Hold-out-Gruppe ergeben zusammen {percent, number} %. Erlaubt sind höchstens 100 %.',
     armsAtMost: 'Ein Experiment kann neben der unveränderten Variante höchstens {max, number} Varianten haben.',
-    armIsHoldout: 'Dieser Name ist für die Kontrollgruppe reserviert. Wählen Sie einen anderen.',
+    armIsHoldout: 'Dieser Name ist für die Hold-out-Gruppe reserviert. Wählen Sie einen anderen.',
     givenTwice: 'Der Name kommt mehrmals vor. Wählen Sie einen anderen.',
-    withheldFrom: 'Die Kontrollgruppe muss größer als 0 sein, weil ihre Nutzer die Kampagne nicht sehen.',
+    withheldFrom: 'Die Hold-out-Gruppe muss größer als 0 sein, weil ihre Nutzer die Kampagne nicht sehen.',
     rampLater: 'Jeder Schritt muss später als der vorige liegen, und sein Anteil darf nicht kleiner sein.',
     rampBelow: 'Der Anteil darf nicht unter dem aktuellen von {percent, number} % liegen.',
     usersWouldLeave: 'Diese Änderung würde Nutzer aus dem laufenden Experiment entfernen.',
@@ -1162,7 +1162,7 @@ export const de: Messages = {
     audienceItself: 'Die Regel darf nicht auf ihre eigene Zielgruppe verweisen.',
     audienceLoop: 'Die Regel würde über {keys} auf ihre eigene Zielgruppe verweisen.',
     noAudience: 'Es gibt keine Zielgruppe mit dem Schlüssel {key}.',
-    notOfOutcomes: 'Eine Regel für Ergebnisse kann dieses Feld nicht verwenden. Entfernen Sie es.',
+    notOfOutcomes: 'Eine Regel, die Ergebnisse zählt, kann dieses Feld nicht verwenden. Entfernen Sie es.',
     maxMetricAlerts: 'Ein Publisher kann höchstens {max, number} Kennzahlenmeldungen haben.',
     currencyOnlyRevenue: 'Nur Meldungen zum Umsatz haben eine Währung. Entfernen Sie sie.',
     atMostPercent: 'Der Wert ist ein Prozentsatz und darf höchstens 100 sein.',
@@ -1204,7 +1204,7 @@ export const de: Messages = {
     savedReportTaken:
       'Es gibt schon einen Bericht mit diesem Namen, oder es sind bereits {max, number} Berichte gespeichert.',
     draftRevised: 'Der Entwurf wurde bereits durch Entwurf {id} ersetzt.',
-    draftOfOtherRow: 'Der ersetzte Entwurf betrifft eine andere Zeile oder Ressource.',
+    draftOfOtherRow: 'Der zu ersetzende Entwurf betrifft eine andere Zeile oder Ressource.',
     draftImageGone: 'Das Bild des Entwurfs ist nicht mehr gespeichert. Schlagen Sie es erneut vor.',
     approvesDrafts:
       'Die Freigabe von Entwürfen erfordert die Berechtigung offers/approval. Entwürfe geteilter Kampagnen kann ' +
@@ -1236,11 +1236,11 @@ export const de: Messages = {
     rowTooManyFields: 'Die Zeile hat mehr als {fields, number} Felder.',
     rowLong: 'Die Zeile ist länger als {max, number} kB. Möglicherweise fehlt ein schließendes Anführungszeichen.',
     blankLines: 'Die Datei hat mehr als {max, number} leere Zeilen.',
-    kindDigits: 'Der erste Wert enthält anders als die übrigen keine Ziffern.',
-    kindBlanks: 'Der erste Wert enthält anders als die übrigen Leerzeichen oder Unterstriche.',
-    kindAt: 'Der erste Wert enthält anders als die übrigen kein @.',
-    kindSmall: 'Der erste Wert enthält anders als die übrigen Kleinbuchstaben.',
-    kindLetters: 'Der erste Wert enthält anders als die übrigen Buchstaben.',
+    kindDigits: 'Der erste Wert enthält keine Ziffern, die übrigen Werte schon.',
+    kindBlanks: 'Der erste Wert enthält Leerzeichen oder Unterstriche, die übrigen Werte nicht.',
+    kindAt: 'Der erste Wert enthält kein @, die übrigen Werte schon.',
+    kindSmall: 'Der erste Wert enthält Kleinbuchstaben, die übrigen Werte nicht.',
+    kindLetters: 'Der erste Wert enthält Buchstaben, die übrigen Werte nicht.',
     kindLength: 'Der erste Wert hat eine andere Länge als die übrigen.',
     fileFirstValue: '{problem} Geben Sie an, ob er ein Spaltenname ist: ?header=present oder ?header=absent.',
     severalColumns:
@@ -1313,7 +1313,7 @@ export const de: Messages = {
     offerId: 'Der Wert muss eine Angebots-ID sein.',
     languageOnce: 'Jede Sprache darf nur eine Spalte haben.',
     textOfLine: 'Zeile {line, number} enthält bereits diesen Text.',
-    ownLanguage: 'Das ist die Sprache der eigenen Texte des Angebots. Ändern Sie stattdessen diese.',
+    ownLanguage: 'Das ist die Sprache der Originaltexte des Angebots. Ändern Sie stattdessen diese Texte.',
     textMissing: 'Der Text fehlt; stattdessen wird eine andere Sprache angezeigt.',
     campaignRequired: 'Geben Sie eine Kampagne an, weil eine Datei höchstens {max, number} Angebote enthalten kann.',
     offersInFile: 'Eine Datei kann höchstens {max, number} Angebote enthalten.',
@@ -1805,8 +1805,7 @@ export const de: Messages = {
     from: 'Von',
     to: 'Bis',
     daysLabel: 'Tage',
-    hourGridHint:
-      'Wenn Sie keine auswählen, gelten alle Uhrzeiten. Ziehen Sie über die Felder, um mehrere auszuwählen.',
+    hourGridHint: 'Ohne Auswahl gelten alle Uhrzeiten. Ziehen Sie über die Felder, um mehrere auszuwählen.',
     target_countries: 'Länder',
     exclude_countries: 'Ausgeschlossene Länder',
     target_regions: 'Regionen',
@@ -1950,7 +1949,8 @@ export const de: Messages = {
     tooLittleData: 'Die Daten reichen nicht aus, um die Auswirkung auf den Umsatz zu schätzen.',
     tooLittle: 'zu wenig Daten',
     cost: 'Kosten der Regeln',
-    costLead: 'Perkwire wiederholt eine Stichprobe der Antworten der letzten 7 Tage jeweils ohne eine der Regeln.',
+    costLead:
+      'Perkwire berechnet eine Stichprobe der Antworten der letzten 7 Tage für jede Regel neu, ohne diese Regel.',
     countCost: 'Kosten berechnen',
     rule: 'Regel',
     changed: 'Geänderte Antworten',
@@ -2000,9 +2000,9 @@ export const de: Messages = {
     valueOf:
       '{by, select, brand {Marken} advertiser {Werbetreibende} category {Kategorien} domain {Domains} word ' +
       '{Wörter oder Ausdrücke} offer {Angebote} other {Wettbewerber}}',
-    noteHint: 'Zum Beispiel, wer die Regel gewünscht hat und warum. Steht auch im Aktivitätsprotokoll.',
+    noteHint: 'Zum Beispiel, wer die Regel gewünscht hat und warum. Steht auch im Änderungsprotokoll.',
     endsAt: 'Ende (optional)',
-    endsAtHint: 'Ab diesem Zeitpunkt gilt die Regel von selbst nicht mehr. Zeitzone: {timeZone}.',
+    endsAtHint: 'Ab diesem Zeitpunkt gilt die Regel automatisch nicht mehr. Zeitzone: {timeZone}.',
     valueMissing: 'Geben Sie mindestens einen Wert ein.',
     ruleGone: 'Diese Regel gibt es nicht mehr. Möglicherweise wurde sie inzwischen entfernt.',
     endedInLists:
@@ -2010,8 +2010,7 @@ export const de: Messages = {
       '{count, plural, one {gilt} other {gelten}} nicht mehr:',
     lists: 'Alle Listen',
     listsLead:
-      'Bearbeiten Sie viele Regeln auf einmal. Notizen und Enden bleiben bei den Einträgen, die Sie nicht ' +
-      'entfernen.',
+      'Bearbeiten Sie viele Regeln auf einmal. Notizen und Endzeitpunkte der übrigen Einträge bleiben erhalten.',
     title: 'Sperrregeln',
     lead: 'Angebote, die Sie nie zeigen möchten, unabhängig von ihren Kampagnen.',
     saved: 'Sperrregeln gespeichert. Sie gelten innerhalb einer Sekunde.',
@@ -2947,7 +2946,7 @@ export const de: Messages = {
     perUser: '{name} je Nutzer',
     perks: 'Perks je 1.000 Sitzungen',
     placements: 'Anzeigenplätze',
-    placementsHint: 'Wählen Sie keinen aus, um alle Anzeigenplätze einzubeziehen.',
+    placementsHint: 'Ohne Auswahl umfasst das Experiment alle Anzeigenplätze.',
     plan: 'Plan',
     planDays:
       'Etwa {days, plural, one {ein Tag} other {# Tage}} beim aktuellen Traffic, um einen Unterschied von {lift} zu ' +
@@ -4451,7 +4450,7 @@ export const de: Messages = {
     effect: 'Aktion',
     matchHint: 'Die Regel gilt für Angebote, auf die mindestens eine Angabe zutrifft.',
     allPlacements: 'Alle Anzeigenplätze',
-    positionsHint: 'Wählen Sie keine aus, damit die Regel für alle Positionen gilt.',
+    positionsHint: 'Ohne Auswahl gilt die Regel für alle Positionen.',
     weightHint: 'Treffen mehrere Regeln „Nur zeigen“ zu, gilt die mit dem höchsten Gewicht.',
   },
   setup: {

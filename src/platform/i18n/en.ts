@@ -1,5 +1,5 @@
 /**
- * English, and what every other language has to have: texts in ICU MessageFormat, by section and key
+ * English messages in ICU MessageFormat, by section and key. Every other language must have the same keys
  * (docs/guides/dashboard.md#language).
  */
 export const en = {
@@ -781,7 +781,7 @@ export const en = {
     maxMembers: 'The body can contain at most {max, number} fields.',
     givenOnce: 'The parameter must be sent only once, as text.',
     sortBy: 'The value must be one of: {choices}. Prefix it with - for descending order.',
-    noCursor: 'The value is not a cursor of this list. Start again without a cursor.',
+    noCursor: 'The cursor does not belong to this list. Start again without a cursor.',
     nextCursor: 'The value must be the next_cursor of the previous page.',
     headerOption: 'The value must be "present" or "absent".',
     countryList: 'The value must be a comma-separated list of country codes, such as US,DE.',
@@ -828,7 +828,8 @@ export const en = {
     operatorKeyUnlimited: 'The value must be null because the API keys of operators cannot be restricted.',
     withinKeyResources: 'The calling key is restricted to certain {nouns}. Select only from these.',
     withinKeyAddresses: 'The calling key is restricted to certain IP addresses. Restrict the new key to some of these.',
-    addressBeyondKey: 'The calling key cannot be used from this IP address, so it cannot allow it for another key.',
+    addressBeyondKey:
+      'The calling key cannot be used from this IP address, so it cannot allow the address for other keys.',
     addressOrNet: 'The value must be an IP address or a network, such as 10.0.0.0/8 or 2001:db8::/32.',
     builtInRole: 'This is the name of a built-in role. Choose another name.',
     keyAddress: 'This API key cannot be used from your IP address.',
@@ -844,9 +845,8 @@ export const en = {
     percentOfSale: 'The payout of a cps campaign is a percentage of the sale and can be at most 100.',
     payoutsAbove: 'The payout kind cannot be cps while these publishers have payouts above 100: {ids}.',
     currencyBooked:
-      'The currency cannot be changed, as amounts in {currency} were already booked. Duplicate the campaign instead.',
-    otherCurrency:
-      'There is no exchange rate to {others}, used by other active campaigns, so this campaign is ranked below them.',
+      'The currency cannot be changed because amounts in {currency} are booked. Duplicate the campaign instead.',
+    otherCurrency: 'Other active campaigns use {others}. Without an exchange rate, this campaign is ranked below them.',
     neverSeen: 'No request has used the placement {name} so far. Check its spelling.',
     multiOfferOnly: 'User Selected Perks requires a multi-offer unit (mou).',
     maxPlacements: 'A publisher can have at most {max, number} placements.',
@@ -903,27 +903,28 @@ export const en = {
     noPostalCode:
       '{value} is not a postal code. Use letters, digits and hyphens without spaces, optionally with * at the end.',
     noAudienceKey: 'There is no audience with the key {key}.',
-    goalOver: 'The date of the goal has passed, so the campaign is no longer prioritised.',
+    goalOver: 'The goal’s date has passed, so the campaign no longer has priority.',
     goalImpossible: 'The goal cannot be reached in time. Recent requests suggest that about {possible} can be reached.',
     sameCap: 'This cap duplicates an earlier one. Remove one of them.',
     neverBoth: 'No value of {key} can meet all conditions on this attribute, so the campaign is never shown.',
-    capUnreachable: 'The limit {limit} cannot be reached: caps for shorter periods allow at most {most} until the end.',
+    capUnreachable:
+      'The limit {limit} cannot be reached: caps for shorter periods allow at most {most} until the campaign ends.',
     conditionsDeep: 'Conditions can be nested at most {max, number} levels deep.',
     aCondition: 'The value must be a condition: an object with "all", with "any", or with "key" and "op".',
     comparisons: 'A rule can contain at most {max, number} comparisons.',
     besideGroup: 'A condition with "{name}" cannot have other fields.',
     noCondition: 'Enter at least one condition.',
-    noValueWith: 'The operator "{op}" does not take a value. Remove it.',
+    noValueWith: 'The operator "{op}" does not take a value. Remove the value.',
     noValue: 'Enter at least one value.',
     maxValues: 'The list can contain at most {max, number} values.',
     numberRange: 'The number must be 0, or its absolute value must be between 10⁻⁹ and 2⁵³.',
     valueList: 'Each value must be text of at most {max, number} characters, a number, true or false.',
     valueType: 'The value must be text of at most {max, number} characters, a number, true or false.',
     emptyPrefix: 'The prefix must not be empty because every value would match.',
-    macroEmptied: '{macro} is not a macro and will be removed. Did you mean {meant}?',
-    macroSent: '{macro} is not a macro and is sent unchanged. Did you mean {meant}?',
-    macroEmptiedList: '{macro} is not a macro and will be removed. The available macros are {names}.',
-    macroSentList: '{macro} is not a macro and is sent unchanged. The available macros are {names}.',
+    macroEmptied: '{macro} is not a valid macro and will be removed. Did you mean {meant}?',
+    macroSent: '{macro} is not a valid macro and is sent unchanged. Did you mean {meant}?',
+    macroEmptiedList: '{macro} is not a valid macro and will be removed. The available macros are {names}.',
+    macroSentList: '{macro} is not a valid macro and is sent unchanged. The available macros are {names}.',
     macroSpelling: '{macro} is not a valid macro. Did you mean {meant}?',
     macroSpellingList: '{macro} is not a valid macro. The available macros are {names}.',
     macroInPlainUrl: '{macro} is sent unchanged because this URL does not support macros.',
@@ -976,7 +977,7 @@ export const en = {
     mailNoPublisher: 'The publisher was removed.',
     mailNoReminders: 'Reminders are disabled.',
     mailOfferGone: 'The offer is no longer available.',
-    mailUnconfirmed: 'The recipient did not confirm the e-mail address.',
+    mailUnconfirmed: 'The recipient has not confirmed the e-mail address.',
     attributeDropped: 'The value was dropped because it is longer than {max, number} characters when encoded as JSON.',
     attributesDropped: 'The attribute was dropped because a request can have at most {max, number} custom attributes.',
     attributeNameDropped: 'The attribute was dropped. Its name must consist of 1 to 64 characters (A–Z a–z 0–9 _ . -).',
@@ -1026,7 +1027,7 @@ export const en = {
     hasNotRun: 'The experiment has not run yet, so none of its arms can be made permanent.',
     noArm: 'The experiment has no arm with this name.',
     noArmPermanent: 'No arm of the experiment has been made permanent.',
-    stopCampaignInstead: 'The holdout of a campaign cannot be made permanent. Stop or pause the campaign {id} instead.',
+    stopCampaignInstead: 'A campaign’s hold-out cannot be made permanent. Stop or pause the campaign {id} instead.',
     noPlace: 'This arm cannot be made permanent because it changes more than placement settings.',
     rankingPlace: 'Change this setting in the campaigns instead.',
     labelsPlace: 'Change the labels in your page’s call to the web SDK instead.',
@@ -1039,12 +1040,12 @@ export const en = {
     maxExperimentVersions:
       'The experiment has reached the maximum of {max, number} versions. Create another experiment.',
     noVersion: 'The experiment has no version {version}.',
-    armOrHoldout: 'An experiment needs at least one arm or a holdout.',
-    sharesAbove: 'The shares and the holdout add up to {percent, number}%. The maximum is 100%.',
+    armOrHoldout: 'An experiment needs at least one arm or a hold-out.',
+    sharesAbove: 'The shares and the hold-out add up to {percent, number}%. The maximum is 100%.',
     armsAtMost: 'An experiment can have at most {max, number} arms in addition to the control.',
-    armIsHoldout: 'This name is reserved for the holdout. Choose another one.',
+    armIsHoldout: 'This name is reserved for the hold-out. Choose another one.',
     givenTwice: 'The name occurs more than once. Choose another one.',
-    withheldFrom: 'The holdout must be greater than 0 because its users do not see the campaign.',
+    withheldFrom: 'The hold-out must be greater than 0 because its users do not see the campaign.',
     rampLater: 'Each step must be later than the previous one, and its share must not be smaller.',
     rampBelow: 'The share must not be below the current share of {percent, number}%.',
     usersWouldLeave: 'This change would remove users from the running experiment.',
@@ -1054,7 +1055,7 @@ export const en = {
     audienceItself: 'The rule must not refer to its own audience.',
     audienceLoop: 'The rule would refer to its own audience through {keys}.',
     noAudience: 'There is no audience with the key {key}.',
-    notOfOutcomes: 'A rule for outcomes cannot use this field. Remove it.',
+    notOfOutcomes: 'A rule that counts outcomes cannot use this field. Remove it.',
     maxMetricAlerts: 'A publisher can have at most {max, number} metric alerts.',
     currencyOnlyRevenue: 'Only alerts about revenue have a currency. Remove it.',
     atMostPercent: 'The value is a percentage and must be 100 or less.',
@@ -1089,7 +1090,7 @@ export const en = {
     draftStateBy: 'The draft is already {state} by {by}.',
     savedReportTaken: 'A report with this name exists, or there are already {max, number} saved reports.',
     draftRevised: 'The draft has already been replaced by draft {id}.',
-    draftOfOtherRow: 'The revised draft is for another row or resource.',
+    draftOfOtherRow: 'The draft to replace is for a different row or resource.',
     draftImageGone: 'The draft’s image is no longer stored. Propose the draft again with an image.',
     approvesDrafts:
       'Approving drafts requires the permission offers/approval, or an operator if the campaign is shared.',
@@ -1113,11 +1114,11 @@ export const en = {
     rowTooManyFields: 'The row has more than {fields, number} fields.',
     rowLong: 'The row is longer than {max, number} kB. A closing quote may be missing.',
     blankLines: 'The file has more than {max, number} empty lines.',
-    kindDigits: 'The first value contains no digits, unlike the others.',
-    kindBlanks: 'The first value contains spaces or underscores, unlike the others.',
-    kindAt: 'The first value contains no @, unlike the others.',
-    kindSmall: 'The first value contains lower-case letters, unlike the others.',
-    kindLetters: 'The first value contains letters, unlike the others.',
+    kindDigits: 'The first value contains no digits, but the others do.',
+    kindBlanks: 'The first value contains spaces or underscores, but the others do not.',
+    kindAt: 'The first value contains no @, but the others do.',
+    kindSmall: 'The first value contains lower-case letters, but the others do not.',
+    kindLetters: 'The first value contains letters, but the others do not.',
     kindLength: 'The first value has a different length from the others.',
     fileFirstValue: '{problem} Specify whether it is a header: ?header=present or ?header=absent.',
     severalColumns: 'Several columns could contain the values: {names}. Specify one: ?column=customer_id or ?column=2.',
@@ -1149,7 +1150,7 @@ export const en = {
       'The file would change {count, number} rows, but a call can change {max, number}. Use `catalogue apply`.',
     operatorFieldKept: 'The field was ignored because only an operator can change it. Its value remains {value}.',
     catalogueNotEmpty: 'The publisher already has a catalogue. Import the file into an empty one.',
-    catalogueFormat: 'The value must be {number}, the supported version of the format.',
+    catalogueFormat: 'The value must be {number}, the supported format version.',
     notInFile: 'The file does not contain this {noun}.',
     idNotInFile: 'The file does not contain {id}.',
     themeTwice: 'An earlier theme in the file already has this key.',
@@ -1161,7 +1162,7 @@ export const en = {
     blocksPlacement: 'The rules block all offers at this placement, so nothing is shown there.',
     detailsOfNoRule: 'There is no such rule, or it has an earlier entry in this list.',
     controlPlacements: 'Placement names must be 1 to {max, number} characters long.',
-    maxRates: 'A publisher can have at most {max, number} exchange rates. Remove those that precede your reports.',
+    maxRates: 'A publisher can have at most {max, number} exchange rates. Remove rates from before your reports.',
     otherBase: 'The base currency differs from {base}, which the other rows use.',
     storedBase: 'The base currency is {base}, but the stored rates use {stored}. Replace all rates to change it.',
     baseRequired: 'Enter the base currency. Each rate converts one unit of it.',
@@ -1171,7 +1172,7 @@ export const en = {
     decimalComma: 'The rate contains a comma. Set the decimal separator to comma, or write a point.',
     decimalPoint: 'The rate contains a point, but the decimal separator is a comma.',
     longerThanIdeal: 'The text is {length, number} characters long. At most {ideal, number} are recommended.',
-    emptyHeadline: 'The headline is empty, but larger formats show it.',
+    emptyHeadline: 'The headline is empty, but larger formats need one.',
     namesNoOffer: 'No offer has this ID.',
     offerId: 'The value must be an offer ID.',
     languageOnce: 'Each language can have only one column.',
@@ -1183,7 +1184,7 @@ export const en = {
     noEffect: 'This setting has no effect here, because it is derived from the publisher and the theme.',
     hardToRead: 'The text is hard to read on {background}: the contrast is {ratio}:1, below 4.5:1.',
     identifyUser: 'Identify the user by exactly one of: {choices}.',
-    noRetriable: 'No pending or failed message with content has this ID, so nothing can be sent again.',
+    noRetriable: 'No pending or failed message with this ID has any content left, so it cannot be sent again.',
     noWallet: 'The offer was shown without a pub_user_id, so it cannot be saved to a wallet.',
     bothSelected: 'A campaign cannot be in both /selected and /unselected.',
     misspeltParameter: 'Unknown parameter. Did you mean {intended}?',
@@ -1609,7 +1610,7 @@ export const en = {
     notServed: 'Paused',
     caps: 'Caps',
     noUserCaps: 'No frequency caps',
-    overridden: '{count, plural, one {# own cap} other {# own caps}}',
+    overridden: '{count, plural, one {# cap override} other {# cap overrides}}',
     serveToAnother: 'Add publisher',
     findPublisher: 'Name or ID of the publisher',
     continue: 'Continue',
@@ -1712,7 +1713,7 @@ export const en = {
     capText:
       '{limit} {metric, select, impressions {impressions } clicks {clicks } own {events {event} } other {}}{per, ' +
       'select, hour {per hour} day {per day} month {per month} other {in total}}',
-    everywhere: 'All places, placements and devices.',
+    everywhere: 'All locations, placements and devices.',
     firstOffer: 'First offer',
     frequencyText:
       '{event}: {limit, number} {unit, select, day {in {length, plural, one {# day} other {# days}}} hour {in ' +
@@ -1835,14 +1836,14 @@ export const en = {
       'or phrases} offer {Offers} other {Competitors}}',
     noteHint: 'For example, who asked for the rule and why. Also recorded in the activity log.',
     endsAt: 'End (optional)',
-    endsAtHint: 'The rule stops applying at this time by itself. Time zone: {timeZone}.',
+    endsAtHint: 'The rule stops applying automatically at this time. Time zone: {timeZone}.',
     valueMissing: 'Enter at least one value.',
     ruleGone: 'The rule no longer exists. Someone may have removed it in the meantime.',
     endedInLists:
       '{count, plural, one {# rule on these lists has} other {# rules on these lists have}} ended and no longer ' +
       '{count, plural, one {applies} other {apply}}:',
     lists: 'All lists',
-    listsLead: 'Edit many rules at once. Notes and ends stay with the entries that you do not remove.',
+    listsLead: 'Edit many rules at once. Notes and end times of the remaining entries are kept.',
     title: 'Block rules',
     lead: 'Offers that you never want to show, regardless of their campaigns.',
     saved: 'Block rules saved. They take effect within a second.',
@@ -1859,7 +1860,7 @@ export const en = {
     domains: 'Landing page domains',
     domainsHint: 'For example, shop.example. Subdomains are included.',
     words: 'Words and phrases',
-    wordsHint: 'Matches whole words in the texts of offers.',
+    wordsHint: 'Matches whole words in offer text.',
     separate: 'Competitive separation',
     separateCategories: 'Show at most one offer of each category in a response',
     competitors: 'Competitors',
@@ -2441,7 +2442,7 @@ export const en = {
       'key.',
     endpoint_failing: 'Endpoint failing',
     endpoint_failing_lead:
-      'Sent when three calls in a row to an endpoint have failed, or when Perkwire pauses calls to it (circuit ' +
+      'Sent when three consecutive calls to an endpoint have failed, or when Perkwire pauses calls to it (circuit ' +
       'breaker).',
     endpoint_disabled: 'Endpoint disabled',
     endpoint_disabled_lead:
@@ -2678,7 +2679,7 @@ export const en = {
     label_progress: 'Progress',
     label_saved: 'Saved',
     label_terms: 'Terms',
-    labels: 'Unit texts',
+    labels: 'Unit text',
     layer: 'Layer',
     layerHint:
       'Each user takes part in only one experiment of a layer. Use the same layer for experiments that change the ' +
@@ -2996,13 +2997,13 @@ export const en = {
     complete: 'Complete',
     edit: 'Translate',
     editorLead:
-      'Translate the original texts of the offer. Where a translation is missing, users see the text in their next ' +
+      'Translate the offer’s original text. Where a translation is missing, users see the text in their next ' +
       'preferred language, or the original.',
     export: 'Export CSV',
     file: 'CSV file',
     files: 'Translation files',
     filesLead:
-      'Each row contains one text of an offer, with a column per language. If any translation is invalid, nothing ' +
+      'Each row contains one offer text, with one column per language. If any translation is invalid, nothing ' +
       'is imported. Empty cells change nothing.',
     imported:
       '{texts, plural, =1 {1 translation} other {{texts} translations}} changed in {offers, plural, =1 {1 offer} ' +
@@ -3359,7 +3360,7 @@ export const en = {
     languages: 'translations, translate, localisation',
     live: 'requests, calls, log, refused, rejected, debug',
     messages: 'e-mail, SMTP, mails to users',
-    offers: 'texts, headline, images, creatives, coupons, coupon codes, preview, removed',
+    offers: 'text, copy, headline, images, creatives, coupons, coupon codes, preview, removed',
     overview: 'home, start, first steps, set-up, today',
     passkeys: 'fingerprint, face, security key, sign-in',
     placements: 'screens, pages, slots, ad units',
@@ -3399,7 +3400,7 @@ export const en = {
     member: '{count, plural, one {member} other {members}}',
   },
   offers: {
-    language: 'Language of these texts',
+    language: 'Language of this text',
     languageHint: 'Language code, such as en or pt-BR. Leave empty to use the publisher’s language.',
     imageLanguage: 'Language',
     imageLanguageHint: 'Language code, such as de. Leave empty to show the image to users of all other languages.',
@@ -3407,7 +3408,7 @@ export const en = {
     campaignFirst: 'Add a campaign first',
     campaignFirstText: 'Every offer belongs to a campaign, which sets its landing page, payout and targeting.',
     chooseFile: 'Choose a file first.',
-    compactFormats: 'Short texts',
+    compactFormats: 'Short text',
     dark: 'Dark',
     description: 'Description',
     desktop: 'Desktop',
@@ -3425,7 +3426,7 @@ export const en = {
     imageType: 'Type',
     images: 'Images',
     imagesLead: 'PNG, JPEG, WebP or SVG, up to 5 MB. Images are resized automatically.',
-    lead: 'The texts and images that users see. A campaign can have several offers.',
+    lead: 'The text and images that users see. A campaign can have several offers.',
     legal: 'Legal',
     light: 'Light',
     lowContrast: '{text} on {background}: {ratio, number}:1',
@@ -3437,7 +3438,7 @@ export const en = {
     noButton: 'No button',
     noImages: 'No images yet. Upload one: offers with an image perform better.',
     none: 'No offers yet',
-    noneText: 'An offer is the texts and images that users see. Add the first offer to a campaign.',
+    noneText: 'An offer is the text and images that users see. Add the first offer to a campaign.',
     offerImage: 'Offer image (square)',
     offerwallEnabled: 'Show on the offerwall',
     paused: '{name} paused.',
@@ -3464,7 +3465,7 @@ export const en = {
     single: 'Single',
     terms: 'Terms and conditions',
     termsHint: 'You can use HTML. Unsafe elements are removed when you save.',
-    texts: 'Texts',
+    texts: 'Text',
     unitPreview: 'Unit preview',
     unnamed: 'Offer {id}',
     upload: 'Upload',
@@ -4019,7 +4020,7 @@ export const en = {
     approvals: 'Approvals',
     approvalRequired: 'Require approval for important changes',
     approvalRequiredHint:
-      'New offers and images, and changes to texts, landing pages and terms, remain drafts until an admin approves ' +
+      'New offers and images, and changes to text, landing pages and terms, remain drafts until an admin approves ' +
       'them. Otherwise, changes go live as soon as they are saved.',
     datesApproved: 'Approve date changes automatically',
     datesApprovedHint: 'Applies to changes that advertisers propose.',
@@ -4192,7 +4193,7 @@ export const en = {
     step_campaign: 'Add a campaign',
     hint_campaign: 'Sets the landing page, payout and targeting of its offers.',
     step_offer: 'Add the first offer',
-    hint_offer: 'The texts and image that users see.',
+    hint_offer: 'The text and image that users see.',
   },
   sources: {
     title: 'Data sources',
@@ -4218,7 +4219,7 @@ export const en = {
     group_traitsFrom: 'Trait',
     group_traitsTo: 'Attribute',
     audiences: 'Audiences',
-    audiencesHint: 'Audiences of the source, or traits that are true for their members, such as is_customer.',
+    audiencesHint: 'Audiences in the source, or traits that are true for their members, such as is_customer.',
     audiencesRow: 'Audience',
     audiencesAdd: 'Add audience',
     audiencesFrom: 'Audience or trait',
@@ -4229,7 +4230,7 @@ export const en = {
     eventsAdd: 'Add outcome',
     eventsFrom: 'Event',
     eventsTo: 'Outcome',
-    createAudiences: 'Create an audience for each new audience of the source',
+    createAudiences: 'Create an audience for each new audience in the source',
     signature: 'Signature',
     secret: 'Shared secret',
     secretHint: 'The secret that you enter in Segment, with at least 8 characters.',
@@ -4419,7 +4420,7 @@ export const en = {
     darkenPage: 'Darken the page behind the unit',
     showOnExit: 'Show when users are about to leave (exit intent)',
     hideAdvertiser: 'Hide advertiser name',
-    texts: 'Texts',
+    texts: 'Text',
     typeAndShape: 'Typography and shape',
     colours: 'Colours',
     darkMode: 'Dark mode',
@@ -4641,7 +4642,8 @@ export const en = {
       '{reason, select, time {The expression takes too long.} memory {The expression needs too much memory.} other ' +
       '{{part, select, body {Body} headers {Headers} other {Expression}}{isPlaced, select, true {, position ' +
       '{position, number}} other {}}: {message}}}',
-    transformationFailing: '<b>The transformation has failed</b> since {since}. Nothing is sent until it succeeds.',
+    transformationFailing:
+      '<b>The transformation has been failing</b> since {since}. Nothing is sent until it succeeds.',
     transformationHeaders: 'Header expression',
     transformationHeadersHint: 'Returns an object. Store credentials under “Headers”, where they are encrypted.',
     transformationLead:

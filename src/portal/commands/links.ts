@@ -37,6 +37,6 @@ export const createLink: Run = async (call) => {
 
 export const revokeLink: Run = async (call) => {
   const [id = '', ...rest] = call.args;
-  if (!/^[0-9a-f-]{36}$/.test(id) || rest.length > 0) throw usageError('Expected the id of a portal link.');
+  if (!/^[0-9a-f-]{36}$/.test(id) || rest.length > 0) throw usageError('Expected the ID of a portal link.');
   return printResponse(call, await createApi(call).call('DELETE', `${linksPath}/${id}`));
 };

@@ -21,7 +21,7 @@ export function markdownFor(markdown: string, file: string, publicUrl: string): 
   return withLinks(markdown.replace(exampleHosts, publicUrl));
 }
 
-/** Matches links and images, also an image that is a link. */
+/** Matches links and images, including images that are links. */
 const linkPattern = /(!?)\[((?:!\[[^\]]*\]\([^)\s]*\)|[^\]])*)\]\(([^)\s]+)\)/g;
 
 /** Returns the first sentence of a document's first paragraph, which states its purpose, without markup. */

@@ -18,7 +18,7 @@ const securitySchemes = {
   bearer: {
     type: 'http',
     scheme: 'bearer',
-    description: 'An API key. The SDK id of a publisher works as a key with the permission `ads/offers` only.',
+    description: 'An API key. The SDK ID of a publisher works as a key with the permission `ads/offers` only.',
   },
   apiKey: {
     type: 'apiKey',

@@ -5,7 +5,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
   {
     title: 'Show offers',
     tags: [
-      { name: 'Offers', description: 'Fetch offers for a user, browse all offers, and manage their texts.' },
+      { name: 'Offers', description: 'Fetch offers for a user, browse all offers, and manage their copy.' },
       {
         name: 'Tracking',
         description: 'Record impressions, clicks and other events. The URLs are part of each offer.',
@@ -45,7 +45,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
       { name: 'Users', description: 'Manage attributes of users.' },
       { name: 'Sequence rules', description: 'Define which offers can appear together.' },
       { name: 'Experiments', description: 'Compare what users are shown, and measure the difference.' },
-      { name: 'Drafts', description: 'Review proposed changes of offers and campaigns.' },
+      { name: 'Drafts', description: 'Review proposed changes to offers and campaigns.' },
       { name: 'Catalogue', description: 'Export and import the whole configuration of a publisher as one file.' },
     ],
   },
@@ -55,7 +55,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
       { name: 'Reports', description: 'Query aggregated activity by time and up to four dimensions.' },
       { name: 'Decisions', description: 'Explain why a request returned certain offers.' },
       { name: 'Alerts', description: 'Read and mute alerts, and manage the channels that receive them.' },
-      { name: 'Metric alerts', description: 'Set thresholds of metrics at which an alert is sent.' },
+      { name: 'Metric alerts', description: 'Set metric thresholds at which an alert is sent.' },
     ],
   },
   {

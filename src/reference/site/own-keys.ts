@@ -32,7 +32,7 @@ export const ownKeysForm: Html = html`
   <p>Kept by this browser until the tab is closed; sent only with the calls that you try here.</p>
   <div class="own-fields">
     <label>API key <input data-own-field="key" type="password" autocomplete="off" spellcheck="false"></label>
-    <label>SDK id <input data-own-field="sdk" autocomplete="off" spellcheck="false"></label>
+    <label>SDK ID <input data-own-field="sdk" autocomplete="off" spellcheck="false"></label>
     <label>
       Operator’s key <input data-own-field="operator" type="password" autocomplete="off" spellcheck="false">
     </label>

@@ -4,7 +4,7 @@ import { sessionViewNames, viewNames } from '../view.ts';
 import { activityQuery } from './request.ts';
 
 const sessionMetric = Type.Union([Type.Number(), Type.Null()], {
-  description: '`null` for several campaigns or offers together, because sessions cannot be counted across them.',
+  description: '`null` for totals of several campaigns or offers, because one session can count for each of them.',
 });
 const amount = Type.Union([Type.Number(), Type.Null()], {
   description: '`null` unless exactly one currency occurs. See `revenue_by_currency`.',

@@ -119,7 +119,7 @@ export function addToAllMasks(changes: Changes, added: Changes): void {
     }
 }
 
-/** Returns the changes of a sketch, and creates them if there are none yet. */
+/** Returns the pending changes to a sketch. Creates an empty set of changes if none is pending. */
 export const changeOf = (changes: Changes, key: SketchKey, campaignId: number): Change =>
   getOrInsert(changes, textOf(key), () => ({ key, campaignId, impressions: 0, unknown: 0, users: createSketch() }));
 

@@ -25,7 +25,7 @@ const maxCount = 2 ** (8 * countBytes) - 1;
 /** Sketch in memory. It may hold more users than `maxUsers` until it is trimmed. */
 export type Sketch = {
   limit: number;
-  /** Limit to which the sketch was last trimmed. No user is above it. */
+  /** Limit to which the sketch was last trimmed. All users in the sketch have hashes below it. */
   trimmedTo: number;
   impressionsOf: Map<number, number>;
 };

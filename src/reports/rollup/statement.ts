@@ -122,8 +122,8 @@ const grainSumSql = (name: MetricName): string =>
     : sumSql(name);
 
 /*
- * Adds up events by all dimensions, which yields few rows if many events have the same values. Then computes the sums
- * of each grain from these rows.
+ * Adds up events by all dimensions, which yields few rows if many events have the same values. Then computes the
+ * totals of each grain from these rows.
  */
 const grainSumsCte = `
 base_sums as (
@@ -201,7 +201,7 @@ admitted_values as (
 /* A recount looks up the values under their current names. */
 const noAdmittedValuesCte = 'admitted_values as (select day, publisher_id, key, value from custom_values where false)';
 
-/* Adds up the sums of each value under its reported name. */
+/* Adds up the totals of each value under its reported name. */
 const namedSumsCte = `
 named_sums as (
   select publisher_id, zone, quarter_hour, key, coalesce(found.value, '${otherValue}') as value, currency,

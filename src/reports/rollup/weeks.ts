@@ -3,7 +3,7 @@ import { moneySumsSql, sumsSql } from '../metrics.ts';
 import { dayBit, keptGrains, weekBit } from './grains.ts';
 
 /*
- * A week of sums consists of 7 days from the 1st, 8th, 15th, 22nd or 29th of a UTC month, or of the remaining days of
+ * A rollup week consists of 7 days from the 1st, 8th, 15th, 22nd or 29th of a UTC month, or of the remaining days of
  * the month. It contains the totals for the days that begin in it, in any time zone, so that a range of days can be
  * read as weeks and remaining days. A week never extends into the next month, so that it is dropped together with its
  * days.

@@ -20,7 +20,7 @@ export type RowsState = {
   status: RowStatus;
   /** Start of a single hour of the range, in epoch milliseconds, or null for the whole range. */
   hourMs: number | null;
-  /** Number of last minutes to list instead of the range, or null. */
+  /** Number of minutes before now to list instead of the range, or null. */
   minutes: number | null;
   after: RowCursor | null;
 };

@@ -41,7 +41,7 @@ const row = Type.Object(
     currency: orNull('Currency of the amounts.'),
     event: orNull("Advertiser's name of a conversion."),
     txn_id: orNull(
-      "Advertiser's transaction id of a conversion. `null` if the conversion has no id or the user was erased.",
+      "Advertiser's transaction ID of a conversion. `null` if the conversion has no ID or the user was erased.",
     ),
   },
   { title: 'ActivityRow' },

@@ -28,7 +28,7 @@ const clickQuery = Type.Object({
 
 const redirect = {
   description:
-    'Redirect to the landing page with the click id, or with `save_for_later=1` to the page that saves the offer.',
+    'Redirect to the landing page with the click ID, or with `save_for_later=1` to the page that saves the offer.',
 };
 
 const noDestination = { description: 'Response to HEAD requests and prefetches, which record no click.' };

@@ -8,7 +8,7 @@ import type { Booking } from '../bookings.ts';
 export const postbackEvent = 'conversion';
 
 const payload = Type.Object({
-  conversion_id: Type.String({ description: 'Id of the conversion, or of the paid click or impression.' }),
+  conversion_id: Type.String({ description: 'ID of the conversion, or of the paid click or impression.' }),
   status: Type.Union([Type.Literal('recorded'), Type.Literal('void')]),
   event: Type.String({ description: "`click`, `impression`, or the event name in the advertiser's report." }),
   txn_id: Type.String(),

@@ -13,7 +13,7 @@ const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noControlCharacters, description }));
 
 const fields = {
-  click_id: text(128, 'Required. Click id that the landing page received.'),
+  click_id: text(128, 'Required. Click ID that the landing page received.'),
   adpx_click_id: text(128, 'Deprecated alias of `click_id`.'),
   event: text(64, 'Name of the event, such as `purchase`. Defaults to `conversion`.'),
   currency: text(
@@ -26,7 +26,7 @@ const fields = {
 const payoutText =
   'Amount with at most six decimals. If the campaign pays a share of the sale, the amount of the sale. ' +
   "Defaults to the campaign's fixed payout.";
-const txnText = "Advertiser's id of the transaction. An event of a click with the same `txn_id` counts once.";
+const txnText = "Advertiser's ID of the transaction. An event of a click with the same `txn_id` counts once.";
 const voidText = '1 or true reverses the conversion with the same click_id, event and txn_id.';
 
 /** Query parameters of a conversion report, all as text. */

@@ -66,8 +66,8 @@ export async function conversionRoutes(app: App, { failures, ...deps }: Conversi
   const get = {
     ...shared,
     operationId: 'reportConversionByLink',
-    summary: 'Report a conversion by GET',
-    description: 'Books a conversion of a click, once per `txn_id`. `void=1` reverses it.',
+    summary: 'Report a conversion with GET',
+    description: 'Records a conversion for a click, once per `txn_id`. `void=1` reverses it.',
     response,
   };
   app.get(trackPath, { schema: get, exposeHeadRoute }, async (request) =>
@@ -95,8 +95,8 @@ export async function conversionRoutes(app: App, { failures, ...deps }: Conversi
   const pixel = {
     ...shared,
     operationId: 'reportConversionByImage',
-    summary: 'Report a conversion by image',
-    description: 'For pages of advertisers. The image does not reveal whether the click is known.',
+    summary: 'Report a conversion with an image',
+    description: "For advertisers' pages. The image does not reveal whether the click is known.",
     response: { ...imageAnswers, ...errorAnswers() },
   };
   app.get(`${trackPath}.png`, { schema: pixel, exposeHeadRoute, attachValidation: true }, async (request, reply) => {

@@ -3,17 +3,17 @@ import { dayMs, minuteMs } from '../../platform/lib/time.ts';
 import type { Settlement } from '../dispatcher/settle/settle.ts';
 
 /*
- * Attempt results of endpoints in sums of a quarter of an hour, for the charts of their pages. They are counted in
+ * Attempt results per endpoint and quarter of an hour, for the charts of the endpoint pages. They are counted in
  * memory and written every few seconds: a process that dies loses its last seconds, and no delivery waits for a write.
  */
 
 export const bucketMs = 15 * minuteMs;
-/** Time for which the activity sums are stored, in milliseconds. */
+/** Time for which the activity totals are stored, in milliseconds. */
 const keptMs = 7 * dayMs;
 /** Maximum number of pending deliveries that are counted per endpoint. */
 const maxBacklog = 10_000;
 
-/** Activity sums of one endpoint and time bucket. Latencies include all attempts that made a call. */
+/** Activity totals of one endpoint and time bucket. Latencies include all attempts that made a call. */
 export type Activity = { delivered: number; failed: number; totalMs: number; slowestMs: number };
 
 type SettledAttempt = {
@@ -24,7 +24,7 @@ type SettledAttempt = {
 
 export type EndpointActivity = {
   settled: (settlements: readonly SettledAttempt[]) => void;
-  /** Stores the collected sums. Sums that cannot be stored are lost. */
+  /** Stores the collected totals. Totals that cannot be stored are lost. */
   write: (executor: Executor) => Promise<void>;
 };
 

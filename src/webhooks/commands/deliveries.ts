@@ -87,7 +87,7 @@ export const retryDeliveries: Run = async (call) => {
   const requested = statusesOf(call);
   const isFiltered = requested.length > 0 || Object.values(filter).some((value) => value !== undefined);
   if (call.args.length > 0 === isFiltered)
-    throw usageError('Expected delivery ids, or a filter: --endpoint, --event, --status, --from or --to.');
+    throw usageError('Expected delivery IDs, or a filter: --endpoint, --event, --status, --from or --to.');
   const api = createApi(call);
   if (call.args.length > 0) return retryNamed(api, call);
   return retryMatching(api, call, { ...filter, status: requested.length > 0 ? requested : undelivered });

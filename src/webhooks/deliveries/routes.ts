@@ -19,7 +19,7 @@ import { findPage } from './walk.ts';
 
 export const deliveriesPath = '/manage/v1/deliveries';
 export const deliveryParams = Type.Object({
-  id: Type.String({ description: 'Id of the delivery, or the `webhook-id` of its attempts.' }),
+  id: Type.String({ description: 'ID of the delivery, or the `webhook-id` of its attempts.' }),
 });
 const tags = ['Deliveries'];
 const defaultLimit = 50;

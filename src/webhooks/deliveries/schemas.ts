@@ -37,7 +37,7 @@ export const listQuery = (events: EventTypes) =>
       ...filterFields(events),
       endpoint: integerParameter(
         { minimum: 1, maximum: 999_999_999 },
-        { pattern: '^[1-9]\\d{0,8}$', description: 'Id of an endpoint, which may have been removed.' },
+        { pattern: '^[1-9]\\d{0,8}$', description: 'ID of an endpoint, which may have been removed.' },
       ),
       status: Type.Optional(statusSchema),
       limit: integerParameter(
@@ -70,7 +70,7 @@ export const redeliveryBody = (events: EventTypes) =>
 
 const deliveryFields = {
   id: Type.String({ format: 'uuid' }),
-  webhook_id: Type.String({ description: '`webhook-id` of every attempt.' }),
+  webhook_id: Type.String({ description: '`webhook-id` that every attempt has.' }),
   endpoint_id: Type.Integer(),
   event: Type.String(),
   status: statusSchema,

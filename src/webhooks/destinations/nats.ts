@@ -18,14 +18,15 @@ import {
 import { networkUrl } from './kinds.ts';
 
 /*
- * Client for NATS that only publishes to JetStream. The server is any that a tenant chose, so what it sends is bounded:
- * each line and each message has a maximum size, each byte is read once, and the socket ends with the timeout. The
- * packages of NATS buffer what the server sends without a limit, and keep the socket of a server that says nothing.
+ * Client for NATS that only publishes to JetStream. A publisher can choose any server, so the data that it sends is
+ * bounded: each line and each message has a maximum size, each byte is read once, and the socket is closed at the
+ * timeout. The official NATS packages buffer what a server sends without a limit, and keep the connection to a server
+ * that never responds.
  */
 
 /** Maximum size of a line or message that the server may send, in bytes. Acknowledgements have about 100 bytes. */
 const maxReadBytes = 65_536;
-/** Size of unsent data after which a server that only pings and does not read is given up, in bytes. */
+/** Size of unsent data after which Perkwire gives up on a server that only pings and does not read, in bytes. */
 const maxUnsentBytes = 8_388_608;
 
 /** Receiver of what a server sends: lines, and messages of which `line` is the head. */

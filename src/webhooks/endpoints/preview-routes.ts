@@ -15,7 +15,7 @@ const previewBody = Type.Object(
   {
     transformation: Type.Optional(Type.Union([transformationSchema, Type.Null()])),
     delivery_id: Type.Optional(
-      Type.String({ maxLength: 40, description: 'Id or webhook id of a stored delivery to apply it to.' }),
+      Type.String({ maxLength: 40, description: 'ID or webhook ID of a stored delivery to apply it to.' }),
     ),
     event: Type.Optional(
       Type.String({ description: 'Event type whose sample is used. Defaults to the first one of the endpoint.' }),

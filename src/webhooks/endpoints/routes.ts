@@ -72,7 +72,7 @@ function readRoutes(app: App, { events }: { events: EventTypes }, service: Endpo
       schema: {
         operationId: 'getWebhookEndpoint',
         summary: 'Get a webhook endpoint',
-        description: '`endpoint` is an id, or an event type for its default endpoint.',
+        description: '`endpoint` is an ID, or an event type for its default endpoint.',
         tags,
         params: endpointParams,
         querystring: publisherQuery,

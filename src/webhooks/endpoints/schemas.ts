@@ -17,7 +17,7 @@ export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Typ
 export const endpointPath = `${endpointsPath}/:endpoint`;
 
 export const endpointParams = Type.Object({
-  endpoint: Type.String({ description: 'Id of an endpoint, or the event type of a default endpoint.' }),
+  endpoint: Type.String({ description: 'ID of an endpoint, or the event type of a default endpoint.' }),
 });
 
 /**
@@ -62,7 +62,7 @@ const settingSchemas = {
     Type.Number({
       minimum: 0.01,
       maximum: 10_000,
-      description: 'Maximum number of calls per second. `null` for no limit.',
+      description: 'Maximum number of calls per second. `null` means no limit.',
     }),
   ),
   strict_order: Type.Boolean({
@@ -280,7 +280,7 @@ const stateSchema = Type.Object(
     warning: orNull(
       Type.String({
         description:
-          '`failing`: three calls in a row failed, or the circuit breaker is open. After 5 days without a ' +
+          '`failing`: three consecutive calls failed, or the circuit breaker is open. After 5 days without a ' +
           'success, the endpoint is disabled.',
       }),
     ),

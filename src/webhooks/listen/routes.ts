@@ -80,8 +80,8 @@ function createRoute(app: App, deps: ListenDeps): void {
         operationId: 'createWebhookListener',
         summary: 'Create a listener',
         description:
-          'Counts as an endpoint and can be removed like one. It is removed automatically when no client listens ' +
-          'any more.',
+          'A listener counts as an endpoint and can be removed like one. It is removed automatically when no client ' +
+          'uses it any more.',
         tags,
         querystring,
         body: listenerBody,

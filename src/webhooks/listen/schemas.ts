@@ -18,7 +18,7 @@ export const listenerBody = Type.Object(
     forward_url: Type.String({
       maxLength: 2000,
       description:
-        'URL to which the command line forwards deliveries, such as `http://localhost:3000/hook`. For display ' +
+        'URL that `perkwire listen` forwards deliveries to, such as `http://localhost:3000/hook`. For display ' +
         'only.',
     }),
     events: Type.Optional(eventsSchema),
@@ -30,7 +30,7 @@ export const listenerBody = Type.Object(
 export const answerBody = Type.Object(
   {
     delivery_id: Type.String({ maxLength: 36 }),
-    attempt: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1, description: 'Attempt id from the stream.' }),
+    attempt: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1, description: 'Attempt ID from the stream.' }),
     took_ms: Type.Number({ minimum: 0, maximum: 600_000 }),
     status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
@@ -59,7 +59,7 @@ export const triggerBody = Type.Object(
   {
     event: Type.String({ description: 'Event type to send.' }),
     endpoint: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 999_999_999, description: 'Id of the endpoint. Defaults to all listeners.' }),
+      Type.Integer({ minimum: 1, maximum: 999_999_999, description: 'ID of the endpoint. Defaults to all listeners.' }),
     ),
   },
   strict,

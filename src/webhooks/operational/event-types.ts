@@ -77,7 +77,7 @@ const operational = (name: OperationalEvent, { title, description, fields, sampl
 export const operationalEventTypes: readonly EventType[] = [
   operational('endpoint.failing', {
     title: 'Endpoint failing',
-    description: 'Sent when three calls of an endpoint in a row have failed, or when its circuit breaker opens.',
+    description: 'Sent when three consecutive calls to an endpoint have failed, or when its circuit breaker opens.',
     fields: {
       ...endpointFields,
       failures: Type.Integer({ description: 'Number of failed calls since the last success.' }),
@@ -107,7 +107,7 @@ export const operationalEventTypes: readonly EventType[] = [
     description: 'Sent when the last attempt of a delivery has failed.',
     fields: {
       ...endpointFields,
-      delivery_id: Type.String({ format: 'uuid', description: 'Id of the latest failed delivery.' }),
+      delivery_id: Type.String({ format: 'uuid', description: 'ID of the latest failed delivery.' }),
       webhook_id: Type.String(),
       delivery_event: Type.String({ description: 'Event type of the delivery.' }),
     },
@@ -119,8 +119,8 @@ export const operationalEventTypes: readonly EventType[] = [
   operational('campaign.budget_reached', {
     title: 'Budget reached',
     description:
-      'Sent once per period when a campaign has spent a budget or reached a total cap, or when the rest is too ' +
-      'small for its next event. The campaign is not shown until the end of the period.',
+      'Sent once per period when a campaign has spent a budget or reached a total cap, or when too little is ' +
+      'left for its next event. The campaign is not shown until the end of the period.',
     fields: {
       ...campaignFields,
       per: Type.Union(['hour', 'day', 'month', 'lifetime'].map((per) => Type.Literal(per))),
@@ -130,7 +130,7 @@ export const operationalEventTypes: readonly EventType[] = [
           'Limit: an amount in `currency` for `budget`, otherwise a count. This also applies to the other amounts.',
       }),
       spent: Type.Number({ description: 'Amount booked or events counted in the period.' }),
-      remaining: Type.Number({ description: 'Rest of the limit.' }),
+      remaining: Type.Number({ description: 'Remaining part of the limit.' }),
       next_cost: Type.Number({ description: 'Price of the next paid event. 1 for counts.' }),
       next_event: Type.String({
         description: 'Next paid event: `impression`, `click`, `conversion`, or an own event.',
@@ -159,7 +159,7 @@ export const operationalEventTypes: readonly EventType[] = [
       metric: Type.Union(['impressions', 'clicks', 'conversions'].map((metric) => Type.Literal(metric))),
       goal: Type.Integer({ description: 'Number of events to deliver.' }),
       by: dateTime,
-      percent: Type.Integer({ description: 'Delivered part of the expected events, in percent.' }),
+      percent: Type.Integer({ description: 'Delivered events, as a percentage of the expected events.' }),
       expected: Type.Integer({ description: 'Number of events that the plan expects by now.' }),
       delivered: Type.Integer(),
       held_back_by: Type.Array(
@@ -219,7 +219,7 @@ export const operationalEventTypes: readonly EventType[] = [
     fields: {
       campaign_id: Type.Integer(),
       ...draftFields,
-      row_id: Type.Union([Type.Integer(), Type.Null()], { description: 'Id of the changed or created row.' }),
+      row_id: Type.Union([Type.Integer(), Type.Null()], { description: 'ID of the changed or created row.' }),
       state: Type.Union(['scheduled', 'live', 'refused', 'withdrawn', 'undone'].map((state) => Type.Literal(state))),
       reason: Type.String({ description: 'Reason for the refusal.' }),
     },

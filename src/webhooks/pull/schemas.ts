@@ -11,7 +11,7 @@ export const pullQuery = Type.Object(
     api_key: Type.Optional(Type.String({ description: 'API key with the permission `events`.' })),
     endpoint: integerParameter(
       { minimum: 1, maximum: 999_999_999 },
-      { pattern: '^[1-9]\\d{0,8}$', description: 'Id of the endpoint. Optional if you have only one pull endpoint.' },
+      { pattern: '^[1-9]\\d{0,8}$', description: 'ID of the endpoint. Optional if you have only one pull endpoint.' },
     ),
     after: Type.Optional(
       Type.String({

@@ -49,7 +49,7 @@ const mailTo = (email: string) => server.mails.find(({ to }) => to.includes(emai
 const arrives = (email: string) => expect.poll(() => mailTo(email)?.text).toBeDefined();
 const linkIn = (text = ''): string => new RegExp(`${linkPath}[\\w-]{43}`).exec(text)?.[0] ?? '';
 
-test('resets a forgotten password by a mailed link, once and within an hour, and ends all sessions', async () => {
+test('resets a forgotten password with an e-mailed link, once and within an hour, and ends all sessions', async () => {
   await account('ada@example.com');
   const before = await postForm(t, '/dashboard/sign-in', { email: 'ada@example.com', password });
   const session = cookieFrom(before, 'perkwire_session') ?? '';
@@ -114,7 +114,7 @@ test('responds the same for existing, unknown and disabled accounts, even at the
   expect((await forgot('known@example.com', { origin: 'https://evil.example' })).statusCode).toBe(403);
 });
 
-test('mails an invitation link without showing it, and shows it if the mail is rejected', async () => {
+test('sends an invitation link by e-mail without showing it, and shows it if the e-mail is rejected', async () => {
   const admin = await signInAs(t, 'admin');
   const users = `/dashboard/p/${t.publisher.id}/settings/users`;
   const invited = await admin.post(users, { email: 'new@example.com', role: 'analyst' });
@@ -130,7 +130,7 @@ test('mails an invitation link without showing it, and shows it if the mail is r
   expect((await t.app.inject(linkIn(failed.body))).statusCode).toBe(200);
 });
 
-test('429: limits the admins of a publisher to 30 mails per hour in total', async () => {
+test('429: limits the admins of a publisher to 30 e-mails per hour in total', async () => {
   const publisherId = await publisher('Loud');
   const admin = await signInAs(t, 'admin', publisherId);
   const users = `/dashboard/p/${publisherId}/settings/users`;

@@ -29,7 +29,7 @@ async function signIn(email: string, userAgent: string, address: string): Promis
 
 const open = (cookie: string) => t.app.inject({ url: '/dashboard/account', headers: { cookie } });
 
-/** Returns the id of the listed session whose row starts with this device. */
+/** Returns the ID of the listed session whose row starts with this device. */
 const endOf = (body: string, device: string): string =>
   new RegExp(`<strong>${device}</strong>[\\s\\S]*?action="([^"]+/end)"`).exec(body)?.[1] ?? '';
 
@@ -49,7 +49,7 @@ test('lists sessions by device and network, without IP addresses', async () => {
   expect(body.match(/This session/g)).toHaveLength(1);
 });
 
-test('lets a user end a session from another one, and not the sessions of other users', async () => {
+test('lets a user end their other sessions, but not the sessions of other users', async () => {
   await account('one@example.com');
   const here = await signIn('one@example.com', firefox, '198.51.100.7');
   const there = await signIn('one@example.com', safari, '198.51.100.8');

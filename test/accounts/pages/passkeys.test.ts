@@ -147,7 +147,7 @@ test('a passkey signs in without a password, and can be named, listed and remove
   await page.context().close();
 });
 
-test('a password also requires the passkey or a recovery code', async () => {
+test('after the password, the passkey or a recovery code is also required', async () => {
   const { page } = await openDevice();
   const codes = await addPasskey(page, 'second@example.com');
   await signOut(page);

@@ -445,7 +445,7 @@ test("an advertiser's account joins by signing in without a group, and sees only
   expect((await get(`/dashboard/a/${advertiserId + 1}`, cookie)).statusCode).toBe(404);
 });
 
-test('a role claim joins the granted memberships, and removes those that are no longer granted', async () => {
+test('a role claim adds the granted memberships, and removes those that are no longer granted', async () => {
   const other = await addPublisher('Also first');
   for (const publisherId of [other, 1])
     await createUser(t.pool, { email: 'both@example.com', role: 'analyst', publisherId, passwordHash: null, nowMs });

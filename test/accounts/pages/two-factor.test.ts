@@ -175,7 +175,7 @@ test('still requires the code after a one-time link has set the password', async
   expect((await submitCode(cookie, codeOf(secret))).statusCode, email).toBe(303);
 });
 
-test('opens only the setup page until mandatory setup is complete, and can then not be turned off', async () => {
+test('opens only the setup page until mandatory setup is complete, and cannot be turned off afterwards', async () => {
   const operator = await signInAs(t, 'operator');
   for (const path of ['/dashboard', '/dashboard/operator/users', `/dashboard/p/${t.publisher.id}/overview`])
     expect((await operator.get(path)).headers.location, path).toBe(page);

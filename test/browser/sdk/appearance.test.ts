@@ -209,7 +209,7 @@ describe('the ad unit', () => {
     await page.context().close();
   });
 
-  test('is in English if the texts of the language cannot be loaded', async () => {
+  test('is in English if the translation cannot be loaded', async () => {
     const page = await newPage();
     await page.route('**/sdk/messages.*', (route) => route.abort());
     await showUnit(page, 'order-status', { embedded: false, language: 'fr' });

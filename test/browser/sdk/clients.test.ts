@@ -332,7 +332,7 @@ describe('a page', () => {
     },
   );
 
-  test('that bundles the script gets offers from the service that built it', async () => {
+  test('gets offers from the service that built the script if it bundles the script', async () => {
     const script = await (await fetch(`${stage.url}/launcher.min.js`)).text();
     const document = documentOf({ user: newUser(), config: 'callback: hear' }).replace(
       '<script src="%%HOST%%/launcher.min.js"></script>',

@@ -86,7 +86,7 @@ describe('prefetch', () => {
 });
 
 describe('host apps', () => {
-  test('that throw errors do not stop the unit', async () => {
+  test('do not stop the unit if they throw errors', async () => {
     const before = `window.flutter_inappwebview = { callHandler: () => Promise.reject(new Error('no')) };
       window.ReactNativeWebView = { postMessage: () => { throw new Error('no'); } };
       delete AdConfig.callback;`;

@@ -55,7 +55,7 @@ describe('launcher.perkswall.js', () => {
     expect(await wall.textContent()).toContain('(opens in a new tab)');
   });
 
-  test('accepts the theme key, the country and the click id, which is returned with conversions', async () => {
+  test('accepts the theme key, the country and the click ID, which is returned with conversions', async () => {
     const user = { c_id: 'click-77', country: 'deu', pub_user_id: 'perks-1' };
     const { page, until } = await open({ config: { containerId: 'perks', themeId: 'Single Offer' }, user });
     await until('ads_found');
@@ -142,7 +142,7 @@ describe('the hosted page /offerwall/v2/', () => {
     return { page, problems };
   }
 
-  test('passes on theme, country, click id and other valid parameters, and omits invalid ones', async () => {
+  test('passes on theme, country, click ID and other valid parameters, and omits invalid ones', async () => {
     const hostile = encodeURIComponent('"><img src=x onerror=alert(1)>');
     const { page, problems } = await visit(
       `themeId=single-offer&country=fr&c_id=${hostile}&pub_user_id=perks-2&plan=gold&a%20b=1&__proto__=1` +

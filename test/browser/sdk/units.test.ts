@@ -21,7 +21,7 @@ async function kindsOf(session: string): Promise<string[]> {
   return rows.map(({ kind }) => kind);
 }
 
-/** Returns the session id of a user's fetch. */
+/** Returns the session ID of a user's fetch. */
 async function sessionOf(user: Record<string, string>): Promise<string> {
   const { rows } = await stage.t.pool.query<{ id: string }>('select id from sessions where pub_user_id = $1', [
     user.pub_user_id,

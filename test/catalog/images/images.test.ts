@@ -103,7 +103,7 @@ describe('the image type', () => {
     ['image/avif;q=0,image/webp', 'image/webp', 'webp'],
     ['image/*', 'image/png', 'png'],
     ['image/jpeg', 'image/jpeg', 'jpeg'],
-  ])('for Accept %s is %s', async (accept, contentType, format) => {
+  ])('follows the header Accept %s: %s', async (accept, contentType, format) => {
     for (const query of ['', '?width=64']) {
       const response = await get(path + query, { accept });
       expect(response.headers['content-type']).toBe(contentType);
@@ -112,7 +112,7 @@ describe('the image type', () => {
     }
   });
 
-  test('of an animation remains animated', async () => {
+  test('is an animated one for an animation', async () => {
     const frames = await Promise.all(
       ['#f00', '#0f0', '#00f'].map((background) =>
         sharp({ create: { width: 40, height: 20, channels: 3, background } })

@@ -33,8 +33,7 @@ async function clicked(columns: Record<string, unknown>) {
 }
 
 const budget = { rules: { total_caps: [{ metric: 'budget', per: 'lifetime', limit: 100 }] } };
-const message =
-  'The currency cannot be changed, as amounts in EUR were already booked. Duplicate the campaign instead.';
+const message = 'The currency cannot be changed because amounts in EUR are booked. Duplicate the campaign instead.';
 
 const detailsOf = (body: object) => (body as { error: { details: object[] } }).error.details;
 

@@ -17,8 +17,7 @@ test('a campaign with a payout in another currency is saved with a warning on it
   const warnings = [
     {
       path: '/payout_currency',
-      message:
-        'There is no exchange rate to USD, used by other active campaigns, so this campaign is ranked below them.',
+      message: 'Other active campaigns use USD. Without an exchange rate, this campaign is ranked below them.',
     },
   ];
   expect([created.status, created.body.warnings]).toEqual([201, warnings]);
@@ -26,10 +25,10 @@ test('a campaign with a payout in another currency is saved with a warning on it
   expect((await me.call('GET', `/campaigns/${id}`)).body.warnings).toEqual(warnings);
   const admin = await signInAs(t, 'admin', me.publisherId);
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${id}`)).body).toContain(
-    'There is no exchange rate to USD, used by other active',
+    'Other active campaigns use USD',
   );
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${campaign}`)).body).toContain(
-    'no exchange rate to JPY, used by other',
+    'Other active campaigns use JPY',
   );
   const rates = [
     { currency: 'USD', rate: 1.08, valid_from: '2020-01-01' },
@@ -126,7 +125,7 @@ test('a landing page with a misspelt macro is saved with a warning that suggests
   const me = await t.caller(await t.addPublisher());
   const { campaign } = await addCatalogue(me);
   const landing_url = 'https://shop.example/?c={clickid}&p=%7Bplace%7D';
-  const message = '{clickid} is not a macro and will be removed. Did you mean {click_id}?';
+  const message = '{clickid} is not a valid macro and will be removed. Did you mean {click_id}?';
   const saved = await me.call('PATCH', `/campaigns/${campaign}`, { landing_url });
   expect(saved.body).toMatchObject({ data: { landing_url }, warnings: [{ path: '/landing_url', message }] });
   const admin = await signInAs(t, 'admin', me.publisherId);

@@ -148,7 +148,7 @@ describe('applying a catalogue file', () => {
     expect((await apply(me, file, '?prune=true')).changes).toEqual([]);
   });
 
-  test('matches rows by id first, and then rows of the same name in order', async () => {
+  test('matches rows by ID first, and then rows of the same name in order', async () => {
     const { me, ids } = await small();
     const twin = (await me.call('POST', '/offers', { campaign_id: ids.campaign, title: 'Half off', weight: 2 })).body
       .data.id;

@@ -52,7 +52,7 @@ const exported = async (who: Caller): Promise<File> =>
   (await who.call('GET', '/catalogue/export')).body as unknown as File;
 
 /**
- * Returns the file without values that an import may change. Ids are replaced with the position of the referenced row.
+ * Returns the file without values that an import may change. IDs are replaced with the position of the referenced row.
  */
 function withoutIds(file: File): unknown {
   const position = new Map<string, number>();
@@ -118,7 +118,7 @@ describe('a catalogue file', () => {
     await t.pool.query('delete from sequence_rules where match = $1', [{ tags: ['later'] }]);
   });
 
-  test('is the same except for ids when exported, imported into an empty publisher and exported again', async () => {
+  test('is the same except for IDs when exported, imported into an empty publisher and exported again', async () => {
     const file = await exported(demo);
     expect(file.offers.length).toBeGreaterThan(5);
     expect(file.creatives.some(({ image }) => typeof image === 'string')).toBe(true);
@@ -197,7 +197,7 @@ describe('a catalogue file', () => {
       expect(await readCatalogueFile(Buffer.from(` ${JSON.stringify(file, null, space)}\n`))).toEqual(file);
   });
 
-  test('from an earlier release without theme keys gets them from the names', async () => {
+  test('gets theme keys from the names if an earlier release exported it without keys', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));
     for (const theme of file.themes) delete theme.key;
@@ -240,7 +240,7 @@ describe('a catalogue file', () => {
     ['a number instead of a list', 'sequence_rules', { effect: 'allow', match: { offers: 7 } }, '/match/offers'],
     ['null instead of a list', 'sequence_rules', { effect: 'allow', match: { tags: null } }, '/match/tags'],
     ['an object instead of a name', 'themes', { unit: 'mou', name: { toString: 1 } }, '/name'],
-  ])('with %s is rejected at its path', async (_what, kind, row, path) => {
+  ])('is rejected at the right path if it contains %s', async (_what, kind, row, path) => {
     const me = await t.caller(await t.addPublisher());
     const file = { perkwire_catalogue: 1, publisher: { name: 'X' }, [kind]: [{ id: 1, ...row }] };
     const reply = await me.call('POST', '/catalogue/import', file);
@@ -252,7 +252,7 @@ describe('a catalogue file', () => {
     [{ image: 'AAAA' }, '/creatives/0/image'],
     [{ image: 'not base64!' }, '/creatives/0/image'],
     [{ image: 17 }, '/creatives/0/image'],
-  ])('with the image %j is rejected at its path', async (change, path) => {
+  ])("is rejected at the image's path if it contains the image %j", async (change, path) => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));
     Object.assign(file.creatives[0] as FileRow, change);

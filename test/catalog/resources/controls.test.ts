@@ -110,7 +110,7 @@ test('all invalid fields are reported, and nothing is changed', async () => {
   expect(await shownIds()).toEqual([ids.offer]);
 });
 
-test('another publisher cannot read or set rules, or test whether ids exist', async () => {
+test('another publisher cannot read or set rules, or test whether IDs exist', async () => {
   const otherPublisher = await t.caller(await t.addPublisher());
   const marketer = await t.caller(me.publisherId, ['offers/management']);
   expect((await otherPublisher.call('GET', path)).status).toBe(404);

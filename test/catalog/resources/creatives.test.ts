@@ -58,7 +58,7 @@ test('concurrent images of one offer are all saved, and exactly one is the prima
 });
 
 describe('an upload', () => {
-  test.each(['png', 'jpg', 'webp'] as const)('of %s is measured, stored unchanged, and served', async (type) => {
+  test.each(['png', 'jpg', 'webp'] as const)('is measured, stored unchanged, and served: %s', async (type) => {
     const bytes = await sharp(png)
       .toFormat(type === 'jpg' ? 'jpeg' : type)
       .toBuffer();
@@ -78,12 +78,12 @@ describe('an upload', () => {
     expect(response.rawPayload.equals(bytes)).toBe(true);
   });
 
-  test('with camera rotation is measured as displayed', async () => {
+  test('is measured as displayed if the camera was rotated', async () => {
     const turned = await sharp(png).withMetadata({ orientation: 6 }).jpeg().toBuffer();
     expect((await upload(turned, 'image/jpeg')).body.data).toMatchObject({ width: 30, height: 60 });
   });
 
-  test('of a drawing becomes a PNG without external resources or scripts', async () => {
+  test('converts a drawing to a PNG without external resources or scripts', async () => {
     const namespaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"';
     const file = '<image xlink:href="file:///etc/passwd" width="40" height="20"/>';
     const svg = `<?xml version="1.0"?><svg ${namespaces} width="40" height="20">
@@ -100,7 +100,7 @@ describe('an upload', () => {
     expect([...pixels.subarray(60, 63)]).toEqual([255, 255, 255]);
   });
 
-  test('with a wrong content type is rejected with a reason', async () => {
+  test('is rejected with a reason if its content type is wrong', async () => {
     const lie = await upload(png, 'image/jpeg');
     expect(lie.status).toBe(400);
     expect(reasonOf(lie)).toBe('The file was sent as image/jpeg but contains image/png.');
@@ -112,7 +112,7 @@ describe('an upload', () => {
     );
   });
 
-  test('of a decompression bomb is rejected, by width or by number of pixels', async () => {
+  test('is rejected as a decompression bomb, by its width or number of pixels', async () => {
     const wide = await sharp({ create: { width: 20_001, height: 1, channels: 3, background: '#000' } })
       .png()
       .toBuffer();
@@ -134,7 +134,7 @@ describe('an upload', () => {
     expect(reasonOf(await upload(Buffer.from(laughs), 'image/svg+xml'))).toContain('entity declarations');
   });
 
-  test('of a slow drawing is rejected after ten seconds, without delaying others', async () => {
+  test('is rejected after ten seconds if rendering the drawing is slow, without delaying other uploads', async () => {
     const steps = '<feMorphology radius="300"/><feGaussianBlur stdDeviation="300"/>'.repeat(40);
     const drawing =
       `<svg xmlns="http://www.w3.org/2000/svg" width="6000" height="6000"><filter id="f">${steps}</filter>` +
@@ -143,7 +143,7 @@ describe('an upload', () => {
     expect((await upload(png, 'image/png')).status).toBe(201);
   }, 25_000);
 
-  test('of a truncated image is rejected', async () => {
+  test('is rejected if the image is truncated', async () => {
     const noise = await sharp({
       create: {
         width: 300,
@@ -158,11 +158,11 @@ describe('an upload', () => {
     expect(reasonOf(await upload(noise.subarray(0, noise.length / 2), 'image/png'))).toContain('The image is damaged.');
   });
 
-  test('413: of more than 5 MB is rejected', async () => {
+  test('413: is rejected if it is larger than 5 MB', async () => {
     expect((await upload(Buffer.concat([png, Buffer.alloc(5 * 1024 * 1024)]), 'image/png')).status).toBe(413);
   });
 
-  test('with invalid or missing fields is rejected, and each field is reported', async () => {
+  test('is rejected if fields are invalid or missing, and each field is reported', async () => {
     const reply = await upload(png, 'image/png', { creative_type: 'banner', is_primary: 'yes' });
     expect(reply.status).toBe(400);
     expect(reply.body).toMatchObject({

@@ -33,7 +33,7 @@ describe('an offer', () => {
     expect(await fetchOffers()).toEqual([]);
   });
 
-  test('is rejected over a limit with each field, and saved with a warning over the ideal length', async () => {
+  test('is rejected with each field over a limit, and saved with a warning above the ideal length', async () => {
     const reply = await me.call('POST', '/offers', {
       campaign_id: ids.campaign,
       title: 'x'.repeat(91),
@@ -65,7 +65,7 @@ describe('an offer', () => {
   test.each([
     ['a NUL character', 'a\0b'],
     ['an unpaired surrogate', 'a\ud800b'],
-  ])('with %s in a text is rejected instead of causing a failure', async (_name, title) => {
+  ])('is rejected instead of causing a failure if a text contains %s', async (_name, title) => {
     const reply = await me.call('POST', '/offers', { campaign_id: ids.campaign, title });
     expect(reply.status).toBe(400);
     expect(details(reply)).toEqual([
@@ -93,7 +93,7 @@ describe('an offer', () => {
 });
 
 describe('updating a resource', () => {
-  test('by PUT resets missing fields to their defaults, and by PATCH keeps them', async () => {
+  test('resets missing fields to their defaults with PUT, and keeps them with PATCH', async () => {
     const path = `/campaigns/${ids.campaign}`;
     await me.call('PATCH', path, { priority: 7, tags: ['food'], payout_amount: 1.25, rules: { force_priority: true } });
     expect((await me.call('PATCH', path, { weight: 3 })).body.data).toMatchObject({
@@ -230,7 +230,7 @@ describe('a theme', () => {
     ]);
   });
 
-  test('that becomes the default replaces the previous default', async () => {
+  test('replaces the previous default when it becomes the default', async () => {
     const { body } = await me.call('POST', '/themes', { name: 'New', unit: 'sou', is_default: true });
     expect((await me.call('GET', `/themes/${ids.theme}`)).body.data.is_default).toBe(false);
     const list = await me.call('GET', '/themes?is_default=true');
@@ -249,7 +249,7 @@ describe('a theme', () => {
 });
 
 describe('removal', () => {
-  test('of a campaign pauses its offers, and of an advertiser requires removing its campaigns first', async () => {
+  test("pauses a campaign's offers, and requires an advertiser's campaigns to be removed first", async () => {
     expect((await me.call('DELETE', `/advertisers/${ids.advertiser}`)).status).toBe(409);
     expect((await me.call('DELETE', `/campaigns/${ids.campaign}`)).status).toBe(204);
     expect((await me.call('GET', `/offers/${ids.offer}`)).body.data.active).toBe(false);
@@ -288,7 +288,7 @@ describe('removal', () => {
     expect((await otherPublisher.call('POST', `/offers/${ids.offer}/restore`)).status).toBe(404);
   });
 
-  test('of a theme cannot be undone if its key is in use again', async () => {
+  test('cannot be undone for a theme whose key is in use again', async () => {
     const key = (await me.call('GET', `/themes/${ids.theme}`)).body.data.key;
     await me.call('PATCH', '/placements/checkout', { theme_id: null });
     await me.call('DELETE', `/themes/${ids.theme}`);
@@ -335,7 +335,7 @@ describe('a placement', () => {
 });
 
 describe('publishers', () => {
-  test('201 and 403: only an operator creates one, which gets its own SDK id', async () => {
+  test('201 and 403: only an operator creates one, which gets its own SDK ID', async () => {
     const { status, body } = await t.operator.call('POST', '/publishers', {
       name: 'Shop',
       usp_enabled: true,

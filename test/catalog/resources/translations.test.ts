@@ -91,7 +91,7 @@ describe('an import', () => {
     expect(await stored()).toEqual({});
   });
 
-  test('with a misspelt dry_run is rejected, and writes nothing', async () => {
+  test('is rejected if dry_run is misspelt, and writes nothing', async () => {
     for (const query of ['?dry_run=1', '?dry_run=True', '?dry_run', '?dry_run=true&dry_run=true'])
       expect((await send(`offer_id,text,de\n${offer},title,Neu`, query)).status, query).toBe(400);
     expect(await stored()).toEqual({});
@@ -117,7 +117,7 @@ describe('an import', () => {
     expect(await stored(foreign)).toEqual({});
   });
 
-  test('in another encoding, of another type, too large or without permission is rejected', async () => {
+  test('is rejected if its encoding or type is wrong, if it is too large, or without permission', async () => {
     const latin = Buffer.from(`offer_id,text,de\n${offer},title,für`, 'latin1');
     expect(paths((await send(latin)).body)).toEqual(['/lines/2']);
     expect((await own.call('POST', '/translations', { offers: [] })).status).toBe(415);
@@ -141,7 +141,7 @@ test('the command line exports and imports the file', async () => {
     expect((await run('translations', 'export', file, '--languages', 'de')).code).toBe(0);
     const text = await readFile(file, 'utf8');
     await writeFile(file, text.replace('Half off,', 'Half off,Halber Preis'));
-    expect((await run('translations', 'import', file, '--dry-run')).out).toContain('1 text of 1 offer would change');
+    expect((await run('translations', 'import', file, '--dry-run')).out).toContain('1 string of 1 offer would change');
     expect((await run('translations', 'import', file)).code).toBe(0);
     expect(await stored()).toEqual({ de: { title: 'Halber Preis' } });
     await writeFile(file, 'offer_id,text,de\n0,title,x');

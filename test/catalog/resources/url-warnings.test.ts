@@ -24,7 +24,7 @@ type FileRow = Record<string, unknown>;
 type File = Record<'campaigns' | 'offers', [FileRow, ...FileRow[]]>;
 
 const landing_url = 'https://shop.example/?c={clickid}';
-const landingText = '{clickid} is not a macro and will be removed. Did you mean {click_id}?';
+const landingText = '{clickid} is not a valid macro and will be removed. Did you mean {click_id}?';
 const useraction_url = 'https://shop.example/more?c={click_id}';
 const actionText = '{click_id} is sent unchanged because this URL does not support macros.';
 const inFile = [
@@ -84,7 +84,7 @@ test.each(['service', 'database'])('the command shows the warnings for a file, u
   const plan = await runCommand(['catalogue', 'apply', path, '--dry-run', ...own], env);
   expect(plan.out).toContain(`! /campaigns/0/landing_url ${landingText}`);
   const applied = await runCommand(['catalogue', 'apply', path, '--yes', '--json', ...own], env);
-  expect([applied.code, applied.out]).toEqual([0, expect.stringContaining('{clickid} is not a macro')]);
+  expect([applied.code, applied.out]).toEqual([0, expect.stringContaining('{clickid} is not a valid macro')]);
   const other = await t.caller(await t.addPublisher());
   const otherEnv = way === 'database' ? env : { ...env, PERKWIRE_KEY: other.key };
   const into = way === 'database' ? ['--publisher', `${other.publisherId}`] : [];
@@ -108,7 +108,7 @@ test('a draft with misspelt macros warns its author and approvers, in the API an
   expect((await runCommand(['drafts', 'show', String(id)], env)).out).toContain(text);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/drafts/${id}`;
-  expect((await admin.get(page)).body).toContain('Landing page: {clickid} is not a macro and will be removed');
+  expect((await admin.get(page)).body).toContain('Landing page: {clickid} is not a valid macro and will be removed');
   expect((await admin.get(page, { 'accept-language': 'de' })).body).toContain('Meinten Sie {click_id}?');
   const path = join(folder, 'draft.json');
   await writeFile(path, JSON.stringify(proposal.changes));
@@ -121,5 +121,5 @@ test('an advertiser sees warnings about the macros of a proposed landing page', 
   const fields = { landing_url, offer_description: '', start_at: '', end_at: '', note: '' };
   const sent = await own.user.post(pathOf(own, `/campaigns/${own.campaign}`), fields);
   const { body } = await own.user.get(String(sent.headers.location));
-  expect(body).toContain('{clickid} is not a macro and will be removed. Did you mean {click_id}?');
+  expect(body).toContain('{clickid} is not a valid macro and will be removed. Did you mean {click_id}?');
 });

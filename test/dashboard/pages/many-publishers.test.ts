@@ -43,7 +43,7 @@ test('a campaign is added to one of many publishers, which can be searched by na
   expect((await operator.get(`${path}?to=1e0`)).statusCode).toBe(404);
 });
 
-test('nobody but operators can search the publishers', async () => {
+test('only operators can search the publishers', async () => {
   const admin = await signInAs(t, 'admin');
   const path = `/dashboard/p/${t.publisher.id}/campaigns/1/publishers?q=shop`;
   expect(namesIn((await admin.get(path)).body)).toEqual([]);

@@ -258,7 +258,7 @@ describe('the catalogue', () => {
     );
   });
 
-  test('the stored choice stays selected even if it is not in the list', async () => {
+  test('a stored choice stays selected even if it is not in the list', async () => {
     await t.pool.query(
       `insert into advertisers (publisher_id, name) select $1, 'A' || n from generate_series(1, 120) n`,
       [t.publisher.id],

@@ -46,7 +46,7 @@ const ids = (): [kind: string, id: string][] => [
   ['user', 'user of the story'],
 ];
 
-test('a session has its whole story, from the fetch to the postback', async () => {
+test('the story of a session contains everything from the fetch to the postback', async () => {
   const page = textOf((await analyst.get(own(`/story/${clicked.sessionId}`))).body);
   expect(page).toMatch(
     /Offers fetched .* Impression .* Click .* Conversion .* Booking in reports .* US\$5\.00 .* Postback/,

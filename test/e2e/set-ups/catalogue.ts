@@ -31,7 +31,7 @@ const campaigns = {
 export type Part = keyof typeof campaigns;
 export const parts = Object.keys(campaigns) as Part[];
 
-/** Campaign ids by part of the journey. */
+/** Campaign IDs by part of the journey. */
 export type Catalogue = Record<Part, number>;
 
 /** Creates the campaigns and a webhook endpoint through the management API. */

@@ -188,7 +188,7 @@ export function createJourney(client: Client, catalogue: Catalogue) {
 
   /**
    * Confirms one session with a selection and one without, several times concurrently.
-   * @returns the session ids
+   * @returns the session IDs
    */
   async function wrap(): Promise<{ selected: string; none: string }> {
     const confirm = async ({ sessionId }: SessionOffer): Promise<void> => {

@@ -30,7 +30,7 @@ test('history that explains half of the variance saves more than 20 of 100 users
   expect(explained).toBeGreaterThan(0.2);
 });
 
-test('the sample ratio check detects 1 % of lost users, with almost no false alarms', () => {
+test('the sample ratio check detects 1% of lost users, with almost no false alarms', () => {
   const countAlarms = (lost: number) =>
     Array.from({ length: 300 }, (_, at) => alarms({ days: 28, usersPerDay: 75_000, lost }, at)).filter(Boolean).length;
   expect(countAlarms(0.01)).toBeGreaterThan(285);
@@ -60,7 +60,7 @@ test('two equal arms are equally likely to be best, and a better one usually is'
   expect(probabilitiesToBeBest([arm(1), arm(1.2)])[1]).toBeGreaterThan(0.99);
 });
 
-test('probabilities depend only on the sums, and are missing without users', () => {
+test('probabilities depend only on the totals, and are missing without users', () => {
   const arm = (n: number, y: number) => ({
     n,
     x: 2 * n,
@@ -79,7 +79,7 @@ test('probabilities depend only on the sums, and are missing without users', () 
     expect(probabilitiesToBeBest(arms)).toEqual([0.1075, 0.2087, 0.4072, 0.0089, 0.2677, 0]);
 });
 
-test('the users needed grow with the inverse square of the effect, and are infinite without revenue', () => {
+test('the number of users needed grows with the inverse square of the effect, and is infinite without revenue', () => {
   const plan = { mean: 1, variance: 4, lift: 0.1, shares: [0.5, 0.5] as const, alpha: 0.05 };
   const growth = usersNeeded({ ...plan, lift: 0.05 }) / usersNeeded(plan);
   expect(growth).toBeGreaterThan(3.5);
@@ -87,7 +87,7 @@ test('the users needed grow with the inverse square of the effect, and are infin
   expect(usersNeeded({ ...plan, mean: 0 })).toBe(Number.POSITIVE_INFINITY);
 });
 
-test('too few users have no interval, and arms without variance have no significant difference', () => {
+test('there is no interval for too few users, and no significant difference for arms without variance', () => {
   const many = (users: number) =>
     Array.from({ length: users }).reduce<typeof noMoments>((sum) => addMoments(sum, momentsOf(1, 0, 0)), noMoments);
   expect(compare(many(99), many(200), { alpha: 0.05 })).toBeNull();

@@ -42,7 +42,7 @@ test("the message list explains a failed message in the reader's language", asyn
   const page = `/dashboard/p/${t.publisher.id}/settings/perk-messages`;
   const english = (await admin.get(page)).body;
   const german = (await admin.get(page, { 'accept-language': 'de' })).body;
-  for (const error of [...errors.map(String), 'The recipient did not confirm the e-mail address.']) {
+  for (const error of [...errors.map(String), 'The recipient has not confirmed the e-mail address.']) {
     expect(english).toContain(error);
     expect(german).not.toContain(error);
   }

@@ -32,7 +32,7 @@ async function catalogue(query: Record<string, string> = {}, key = t.publisher.k
   return answer.json().data;
 }
 
-test('lists all active offers by id with the fields that do not depend on a session', async () => {
+test('lists all active offers by ID with the fields that do not depend on a session', async () => {
   const { rows } = await t.pool.query(
     `select o.id from offers o join campaigns c on c.id = o.campaign_id
       where o.active and c.active and o.publisher_id = $1 order by 1`,
@@ -84,7 +84,7 @@ describe('filters', () => {
     expect(await catalogue({ offer_id: '999999' })).toEqual({ offers: [], count: 0, next_cursor: null });
   });
 
-  test('by country return offers that may be shown in any of the countries', async () => {
+  test('select offers that may be shown in any of the given countries', async () => {
     const [a, b] = all.filter(
       (entry, index) => all.findIndex(({ campaign_id }) => campaign_id === entry.campaign_id) === index,
     ) as [Entry, Entry];
@@ -109,7 +109,7 @@ describe('filters', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('that are invalid are rejected', async () => {
+  test('are rejected if they are invalid', async () => {
     for (const query of [
       { offer_id: 'x' },
       { campaign_id: '1;2' },

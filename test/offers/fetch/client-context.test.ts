@@ -60,7 +60,7 @@ describe('a session stores', () => {
     expect(JSON.stringify(session)).not.toContain('198.41');
   });
 
-  test('the given country, and a region and city only if they belong to it', async () => {
+  test('the specified country, and a region and city only if they belong to it', async () => {
     expect((await sessionOf({ ip: '198.41.7.7', country: 'us' })).session).toMatchObject({
       country: 'US',
       region: 'US-CA',

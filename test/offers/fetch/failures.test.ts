@@ -18,7 +18,7 @@ async function fetchOffers(query: string): Promise<number> {
 test.each([
   ['without caps', {}],
   ['with caps', { total_caps: [{ metric: 'impressions', per: 'day', limit: 1000 }] }],
-])('a response that cannot be rendered does not fail the rest of its batch, %s', async (_name, rules) => {
+])('a response that cannot be rendered does not make the rest of its batch fail, %s', async (_name, rules) => {
   t = await createTestApp(unrenderable);
   await t.pool.query('update campaigns set rules = $1', [rules]);
   await t.deps.catalog.refresh();

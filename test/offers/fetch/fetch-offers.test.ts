@@ -181,7 +181,7 @@ describe('a theme', () => {
   const isMulti = async (fields: object): Promise<unknown> =>
     (await fetchOffers({ placement: 'order-status', ...fields })).settings.multi_offer_unit;
 
-  test('is identified by its id or its key, in any spelling', async () => {
+  test('is identified by its ID or its key, in any spelling', async () => {
     const { rows } = await t.pool.query<{ id: number }>("select id from themes where key = 'perks-grid'");
     const id = rows[0]?.id as number;
     for (const name of [id, String(id), 'perks-grid', 'Perks Grid', ' PERKS_grid '])
@@ -207,7 +207,7 @@ describe('a theme', () => {
     expect(await isMulti({ themeId })).toBe(false);
   });
 
-  test('of another publisher is ignored', async () => {
+  test('is ignored if it belongs to another publisher', async () => {
     await t.pool.query(`insert into publishers (name, sdk_id) values ('Other', 'aaaaaaaaaaaaaaaa')`);
     await t.pool.query(`insert into themes (publisher_id, name, key, unit)
       select id, 'Foreign', 'foreign', 'mou' from publishers where sdk_id = 'aaaaaaaaaaaaaaaa'`);
@@ -288,7 +288,7 @@ describe('keys', () => {
     );
   });
 
-  test('that are missing, unknown, expired, revoked or without permission are rejected without a session', async () => {
+  test('are rejected without a session if they are missing, unknown, expired, revoked or not permitted', async () => {
     const before = await sessionCount();
     expect((await post({ placement: 'checkout' }, { query: '' })).body.error.code).toBe('missing_key');
     expect((await post({ placement: 'checkout' }, { query: 'api_key=nope' })).body.error.code).toBe('unknown_key');
@@ -307,7 +307,7 @@ describe('keys', () => {
     expect(await sessionCount()).toBe(before);
   });
 
-  test('with a rate limit get 429 above the limit', async () => {
+  test('get 429 above their rate limit', async () => {
     await t.pool.query(
       `insert into api_keys (publisher_id, name, key_hash, permissions, rate_limit_per_s)
         values ($1, 'slow', sha256('slow-key'), '{ads/offers}', 2)`,
@@ -471,7 +471,7 @@ describe('placements', () => {
     expect((await t.pool.query("select 1 from placements where name = 'dev-only'")).rows).toEqual([]);
   });
 
-  test('beyond 200 are counted as other', async () => {
+  test('are counted as other beyond 200', async () => {
     for (let first = 0; first < 230; first += 23)
       await Promise.all(Array.from({ length: 23 }, (_, i) => fetchOffers({ placement: `flood-${first + i}` })));
     const { rows } = await t.pool.query('select count(*)::int as count from placements where publisher_id = $1', [
@@ -484,7 +484,7 @@ describe('placements', () => {
 });
 
 describe('browsers', () => {
-  test('of any origin may call without credentials', async () => {
+  test('may call from pages of any origin, without credentials', async () => {
     const preflight = await t.app.inject({
       method: 'OPTIONS',
       url: '/native/v4/offers.json',

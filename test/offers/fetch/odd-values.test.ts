@@ -216,7 +216,7 @@ test('the offerwall parameter limit counts as absent if it is invalid', async ()
   }
 });
 
-describe('the SDK id is read from', () => {
+describe('the SDK ID is read from', () => {
   test('the query parameter accountId of native SDKs before any other source except api_key', async () => {
     const url = '/native/v4/offers.json';
     const call = (query: string, body: object = {}) =>

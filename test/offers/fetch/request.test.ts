@@ -152,7 +152,7 @@ describe('filters', () => {
     expect(read({ country: 'nowhere' }, { country: 'fra' }).country).toBe('FR');
   });
 
-  test('user ids may be numbers', () => {
+  test('user IDs may be numbers', () => {
     expect(read({ pub_user_id: 42, ad_fp: 7 })).toMatchObject({ pubUserId: '42', adFp: '7' });
     expect(read({ fingerprint: 1.5 }).adFp).toBe('1.5');
     expect(read({ pub_user_id: 491511234567 }).pubUserId).toBe('491511234567');
@@ -287,7 +287,7 @@ describe('custom keys', () => {
     expect(noted).toEqual(['/k50', '/k51']);
   });
 
-  test('over 512 characters, as text or JSON, are dropped and noted', () => {
+  test('are dropped and noted if they are longer than 512 characters, as text or JSON', () => {
     const noted: string[] = [];
     const body = {
       placement: 'p',

@@ -68,7 +68,7 @@ describe('a fetch succeeds with 200 for', () => {
     'an unknown parameter': () => ({ query: `${defaultQuery()}&utm=1`, body }),
     'a key in the body': () => ({ query: '', body: { ...body, key: t.publisher.key } }),
     'a key in the header': () => ({ query: '', headers: { authorization: `Bearer ${t.publisher.key}` }, body }),
-    'the SDK id': () => ({ query: `api_key=${t.publisher.sdkId}`, body }),
+    'the SDK ID': () => ({ query: `api_key=${t.publisher.sdkId}`, body }),
     'an unknown theme': () => ({ body: { ...body, themeId: 99 } }),
     'a fingerprint of 256 emoji': () => ({ body: { ...body, ad_fp: '🎁'.repeat(256) } }),
   };

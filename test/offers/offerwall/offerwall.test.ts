@@ -269,7 +269,7 @@ describe('the link of an offer', () => {
     expect(impressions).toHaveLength(1);
   });
 
-  test('of a dev session records no event', async () => {
+  test('records no event in a dev session', async () => {
     const linkedOffer = await linkOf({ dev: '1' });
     const page = await browseByLink(linkedOffer.offerwall_url);
     await call(testApp, (page.offers[0] as WallOffer).pixel);
@@ -278,7 +278,7 @@ describe('the link of an offer', () => {
     expect(rows).toEqual([{ dev: true }]);
   });
 
-  test('with Sec-GPC opens an offerwall without a user', async () => {
+  test('opens an offerwall without a user if the browser sends Sec-GPC', async () => {
     const linkedOffer = await linkOf({ pub_user_id: 'u-78' });
     const response = await post(
       `/offerwall/offers.json?t=${tokenOf(linkedOffer.offerwall_url)}`,

@@ -13,7 +13,7 @@ const page = (query: Record<string, string>, method: 'GET' | 'HEAD' = 'GET', hea
 const sessionCount = async () => (await t.pool.query('select 1 from sessions')).rowCount;
 
 describe('POST /native/v2/perkswall.json', () => {
-  test('responds like the offerwall, and keeps the click id of the visitor', async () => {
+  test('responds like the offerwall, and keeps the click ID of the visitor', async () => {
     const ask = async (path: string) =>
       (
         await t.app.inject({

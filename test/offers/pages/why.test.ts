@@ -62,7 +62,7 @@ test('support can find out why user X did not get offer Y', async () => {
   const offerAgain = again.offers.find(({ id }) => id === offer.id) as ShownOffer;
   await call(t, offerAgain.pixel);
 
-  // A shopper asks why an offer has disappeared. Support only knows the shopper's id.
+  // A shopper asks why an offer has disappeared. Support only knows the shopper's ID.
   const page = await openAs(browser, support, base, `/dashboard/p/${t.publisher.id}/overview`);
   const verdict = page.locator('.verdict');
   const explain = async (): Promise<void> => {

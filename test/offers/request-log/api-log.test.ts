@@ -173,14 +173,14 @@ describe('the API log', () => {
     expect((await send('/manage/v1/api-log', { key: 'reports-only' })).status).toBe(403);
   });
 
-  test('contains only calls of the own publisher', async () => {
+  test("contains only the publisher's own calls", async () => {
     const { body } = await fetchOffers({}, other.sdkId);
     expect((await read(`?request_id=${body.request_id}`)).data).toEqual([]);
     expect((await read('?code=missing_placement')).data).toEqual([]);
     expect((await read(`?request_id=${body.request_id}`, other.key)).data).toHaveLength(1);
   });
 
-  test('marks slow calls, and adds up what several processes count', async () => {
+  test('marks slow calls, and adds up the counts of several processes', async () => {
     const elsewhere = createApiLog({ now: () => nowMs });
     const details = () => ({ path: '/p', fields: [], requestId: 'slow-1', keyId: null });
     const call = { method: 'GET', route: '/native/activity.json', status: 200, code: '' };

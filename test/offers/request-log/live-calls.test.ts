@@ -105,7 +105,7 @@ test('masks the response to a request with hundreds of masked texts completely',
   expect(maskAnswer({ title: 'For user 12999' }, many.hiddenTexts)).toBe('•••');
 });
 
-test('tells other processes who is watched and merges the calls of all processes in one list', async () => {
+test('tells other processes which publishers are watched, and merges the calls of all processes', async () => {
   const elsewhere = createRequestLog({ ...t.deps, pool: t.pool, now: () => nowMs });
   expect(elsewhere.isWatched(t.publisher.id)).toBe(false);
   await elsewhere.write();
@@ -193,7 +193,7 @@ test('shows advice without links in a portal, which has none of the linked pages
   expect(markup).not.toContain('href=');
 });
 
-test('names the reason for a rejected call or field in the language of the reader', async () => {
+test('states the reason for a rejected call or field in the language of the reader', async () => {
   const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
   const items = watchCalls({ ...t.deps, pool: t.pool }, publisher, withoutLinks);
   await items();
@@ -228,7 +228,7 @@ test('marks new placements on the live page and updates its list of notices', as
   expect(fragment).not.toContain('<html');
 });
 
-test('the live page never says that all is well while it lists a refused call', async () => {
+test('the live page never says that everything works while it lists a rejected call', async () => {
   const user = await signInAs(t, 'analyst');
   const notices = async () => (await user.get(`/dashboard/p/${t.publisher.id}/live/notices`)).body;
   nowMs += 61 * minuteMs;

@@ -20,7 +20,7 @@ type SessionData = {
 
 type FetchedOffer = { id: number; campaign_id: number } & Record<string, unknown>;
 
-/** A fetched session with its offers in the order shown, and their campaign ids. */
+/** A fetched session with its offers in the order shown, and their campaign IDs. */
 export type Fetched = { id: string; offers: FetchedOffer[]; ids: [number, number, number] };
 
 type CallOptions = { body?: unknown; user?: string; key?: string };
@@ -89,7 +89,7 @@ export async function deliveriesOf({ pool }: TestBase, sessionId: string): Promi
 
 /**
  * Creates a selection endpoint of the publisher.
- * @returns the endpoint id
+ * @returns the endpoint ID
  */
 export async function addEndpoint({ pool, publisher }: TestBase): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(

@@ -96,7 +96,7 @@ describe('select and unselect', () => {
     expect((await usp.unselect(id, ids[2])).data.selected).toEqual([]);
   });
 
-  test('return the ids in display order, whatever the order of the changes', async () => {
+  test('return the IDs in display order, whatever the order of the changes', async () => {
     const { id, ids } = await usp.fetch();
     for (const campaign of [ids[2], ids[0], ids[1]]) await usp.select(id, campaign);
     expect((await usp.get(id)).data.selected).toEqual(ids);
@@ -110,14 +110,14 @@ describe('select and unselect', () => {
     });
   });
 
-  test('accept a number as the user id that fetch-offers stored as text', async () => {
+  test('accept a number as the user ID that fetch-offers stored as text', async () => {
     const { id, ids } = await usp.fetch({ pub_user_id: 42 });
     const answer = { status: 200, data: { pub_user_id: '42' } };
     expect(await usp.select(id, ids[0], { body: { pub_user_id: 42 } })).toMatchObject(answer);
     expect(await usp.select(id, ids[0], { user: '42' })).toMatchObject(answer);
   });
 
-  test('recognise a user id that was sent with surrounding spaces', async () => {
+  test('recognise a user ID that was sent with surrounding spaces', async () => {
     const { id, ids } = await usp.fetch({ pub_user_id: ' u-9 ' });
     expect(await usp.select(id, ids[0], { user: ' u-9 ' })).toMatchObject({
       status: 200,
@@ -125,7 +125,7 @@ describe('select and unselect', () => {
     });
   });
 
-  test('accept the SDK id, and a session id in upper case', async () => {
+  test('accept the SDK ID, and a session ID in upper case', async () => {
     const { id, ids } = await usp.fetch({}, t.publisher.sdkId);
     const answer = await usp.select(id.toUpperCase(), ids[0], { user: 'u-1', key: t.publisher.sdkId });
     expect(answer).toMatchObject({ status: 200, data: { session_id: id, selected: [ids[0]] } });
@@ -264,7 +264,7 @@ describe('call validation', () => {
       expect(await call(id, ids[0], user)).toEqual(refusal(404, 'session_not_found'));
   });
 
-  test.each(all)('400 pub_user_id_required: %s with the SDK id but without a user', async (_name, call) => {
+  test.each(all)('400 pub_user_id_required: %s with the SDK ID but without a user', async (_name, call) => {
     const { id, ids } = await usp.fetch();
     const key = t.publisher.sdkId;
     expect(await call(id, ids[0], undefined, key)).toEqual(refusal(400, 'pub_user_id_required'));
@@ -406,7 +406,7 @@ describe('call validation', () => {
 });
 
 describe('browsers', () => {
-  test.each(['PUT', 'POST', 'GET'])('of any origin may call with %s', async (method) => {
+  test.each(['PUT', 'POST', 'GET'])('may call from pages of any origin with %s', async (method) => {
     const answer = await t.app.inject({
       method: 'OPTIONS',
       url: '/sdk/v4/usp/session/x.json',

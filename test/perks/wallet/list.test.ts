@@ -143,7 +143,7 @@ describe('DELETE /wallet/v1/offers/{offer_id}.json', () => {
   });
 });
 
-test('the same user id at another publisher has another wallet', async () => {
+test('the same user ID at another publisher has a separate wallet', async () => {
   const ours = await saveOneFor(testApp, 'shared-name');
   expect((await list(other, 'shared-name')).json().data).toMatchObject({ offers: [], count: 0 });
   expect((await remove(other, ours.offer.id, 'shared-name')).statusCode).toBe(404);
@@ -156,7 +156,7 @@ describe('access with a `wallet` key only', () => {
   test.each([
     ['no key', '', 401, 'missing_key'],
     ['an unknown key', 'nonsense', 401, 'unknown_key'],
-    ['the SDK id', '0123456789abcdef', 403, 'permission_denied'],
+    ['the SDK ID', '0123456789abcdef', 403, 'permission_denied'],
   ])('%s → %i', async (_name, key, status, code) => {
     for (const response of [await list(testApp, 'u', key), await remove(testApp, 1, 'u', key)]) {
       expect(response.statusCode).toBe(status);

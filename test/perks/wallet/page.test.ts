@@ -98,7 +98,7 @@ describe('the page of a signed link', () => {
     expect(body).not.toMatch(/tabindex/);
   });
 
-  test('contains neither the user nor any ids except those of the offers', async () => {
+  test('contains neither the user nor any IDs except those of the offers', async () => {
     const { page } = await saveOneFor(testApp, 'secret-user-name');
     expect(page).not.toContain('secret');
     expect(Buffer.from(page.split('=')[1] ?? '', 'base64url').toString('latin1')).not.toContain('secret');
@@ -150,7 +150,7 @@ describe('the page of a signed link', () => {
 describe('hostile texts', () => {
   const attack = `</h2></style></title><script>alert(1)</script><img src=x onerror=alert(2)>"'&\``;
 
-  test('in offers, names and user values are displayed as text', async () => {
+  test('are displayed as text in offers, names and user values', async () => {
     const { offer, page } = await saveOneFor(testApp, attack);
     await testApp.pool.query('update publishers set name = $1', [attack]);
     await testApp.pool.query('update advertisers set name = $1', [attack]);
@@ -176,7 +176,7 @@ describe('hostile texts', () => {
     expect(body).toContain('<p>Terms</p>');
   });
 
-  test('in macros are displayed as text and escaped once', async () => {
+  test('are displayed as text in macros, and escaped once', async () => {
     const first = await showOneTo(testApp, 'm');
     await testApp.pool.query(
       "update offers set title = 'For {{name}}', terms_and_conditions = '', mini_text = '' where id = $1",

@@ -104,7 +104,7 @@ describe('POST save_for_later_url', () => {
     ]);
   });
 
-  test('keeps hostile user ids distinct and unchanged', async () => {
+  test('keeps hostile user IDs distinct and unchanged', async () => {
     const hostile = [
       "'; drop table wallet_items; --",
       '<script>alert(1)</script>',

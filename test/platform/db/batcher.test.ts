@@ -112,7 +112,7 @@ describe('a write', () => {
     expect(batches).toEqual([[1], [2], [3]]);
   });
 
-  test('that arrives while others are in progress joins the next batch', async () => {
+  test('joins the next batch if it arrives while other writes are in progress', async () => {
     const { batcher, batches } = openLedger({ maxConcurrentBatches: 1 });
     const release = await blockWrites();
     const first = batcher.add(0);
@@ -138,7 +138,7 @@ describe('a write', () => {
     expect(await stored()).toEqual(range(7));
   });
 
-  test('that is queued starts before the results of the finished batch are returned', async () => {
+  test('starts from the queue before the results of the finished batch are returned', async () => {
     const { batcher, batches } = openLedger({ maxConcurrentBatches: 1 });
     const release = await blockWrites();
     const batchesWhenAnswered = batcher.add(0).then(() => batches.length);
@@ -167,7 +167,7 @@ describe('an invalid item', () => {
     expect(await stored()).toEqual([1, 2, 4, 5]);
   });
 
-  test('that is the only one in its batch fails with its own error after one attempt', async () => {
+  test('fails with its own error after one attempt if it is the only item in its batch', async () => {
     const { batcher, batches } = openLedger();
     await expect(batcher.add(-1)).rejects.toMatchObject({ code: '23514', constraint: 'ledger_id_check' });
     expect(batches).toEqual([[-1]]);
@@ -257,7 +257,7 @@ describe('when the database becomes unavailable', () => {
     expect(batches.flat()).toHaveLength(new Set(batches.flat()).size);
   });
 
-  test('and then recovers, writing continues', async () => {
+  test('writing continues after it recovers', async () => {
     const { batcher } = openLedger();
     await batcher.add(1);
     relay.cut();
@@ -269,7 +269,7 @@ describe('when the database becomes unavailable', () => {
     expect(await stored()).toEqual([1, 4]);
   });
 
-  test('an item is not retried because its outcome is unknown', async () => {
+  test('an item is not retried, because its outcome is unknown', async () => {
     const { batcher, batches } = openLedger();
     release = await blockWrites();
     const results = settle(batcher, [1, 2, 3]);

@@ -100,7 +100,7 @@ describe('the migrations of Perkwire', () => {
 });
 
 describe('a migration', () => {
-  test('that is new is the only one applied by an upgrade', async () => {
+  test('is the only one that an upgrade applies if it is the only new one', async () => {
     await write('0001-a.sql', 'create table a (x integer)');
     expect(await migrate(database.url, { folder })).toEqual(['0001-a.sql']);
     await write('0002-b.sql', 'create table b (x integer); insert into b values (1)');
@@ -109,7 +109,7 @@ describe('a migration', () => {
     expect(await tables(database.url)).toEqual(['a', 'b', 'schema_migrations']);
   });
 
-  test('that fails leaves nothing behind, is named in the error, and keeps the earlier ones', async () => {
+  test('leaves nothing behind if it fails, is named in the error, and does not affect earlier ones', async () => {
     await write('0001-good.sql', 'create table good (x integer)');
     await write(
       '0002-bad.sql',
@@ -124,20 +124,20 @@ describe('a migration', () => {
     expect(await query(database.url, 'select * from good')).toEqual([]);
   });
 
-  test('that failed is applied by the next start once it is fixed', async () => {
+  test('is applied at the next start after a failure, once it is fixed', async () => {
     await write('0001-x.sql', 'create table x (y integer); select 1 / 0');
     await expect(migrate(database.url, { folder })).rejects.toThrow('division by zero');
     await write('0001-x.sql', 'create table x (y integer)');
     expect(await migrate(database.url, { folder })).toEqual(['0001-x.sql']);
   });
 
-  test('that fails in one process does not block the lock for the next', async () => {
+  test('does not keep the lock from the next process if it fails in one', async () => {
     await write('0001-x.sql', 'select 1 / 0');
     const results = await Promise.allSettled([migrate(database.url, { folder }), migrate(database.url, { folder })]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   });
 
-  test('that was edited after it was applied prevents the start and any later migration', async () => {
+  test('prevents the start and any later migration if it was edited after it was applied', async () => {
     await write('0001-a.sql', 'create table a (x integer)');
     await migrate(database.url, { folder });
     await write('0001-a.sql', 'create table a (x bigint)');

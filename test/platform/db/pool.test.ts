@@ -71,7 +71,7 @@ describe('a transaction', () => {
     expect(pool.idleCount).toBe(pool.totalCount);
   });
 
-  test('whose connection is terminated fails as unavailable, and the pool keeps working', async () => {
+  test('fails as unavailable if its connection is terminated, and the pool keeps working', async () => {
     const killed = transaction(pool, async (executor) => {
       await executor.query("insert into notes values (5, 'e')");
       await executor.query('select pg_terminate_backend(pg_backend_pid())');

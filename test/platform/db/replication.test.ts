@@ -144,7 +144,7 @@ test('a server whose processes are stopped is down, and up again when they conti
   await dbHealth.stop();
 });
 
-test('a role without write permission makes the process not ready until it may write', async () => {
+test('a process whose database role cannot write is not ready until it can', async () => {
   const { dbHealth, reasons } = await followHealth(server.url);
   await server.query('alter system set default_transaction_read_only = on');
   await server.query('select pg_reload_conf()');
@@ -157,7 +157,7 @@ test('a role without write permission makes the process not ready until it may w
   await dbHealth.stop();
 });
 
-test('a write that fails on a full disk makes the process not ready until there is space', async () => {
+test('a process whose write failed on a full disk is not ready until there is space', async () => {
   const url = await pixel();
   await server.query(`create function refuse() returns trigger language plpgsql as
     $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`);

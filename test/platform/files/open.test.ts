@@ -151,7 +151,7 @@ describe('the header', () => {
     'some_key\nabc\ndef',
     'Mail\na@b.example\nc@d.example',
     'Key\nABCD\nEFGH\nIJKL\nMNOP',
-  ])('with a first value that differs in kind from the others is ambiguous: %j', async (text) => {
+  ])('is ambiguous if the first value differs in kind from the others: %j', async (text) => {
     const error = await refusal(text);
     expect(error).toMatch(/^ambiguous_header/);
     expect(error).toContain('/lines/1');
@@ -163,7 +163,7 @@ describe('the header', () => {
     expect((await read(text)).layout.hasHeader).toBe(false);
   });
 
-  test('with several columns and no known name is rejected, unless the call specifies a column', async () => {
+  test('is rejected if no column has a known name, unless the call specifies a column', async () => {
     for (const text of ['Nr;Amount\n1;2', 'u1,5\nu2,6', 'email,name\na@b.example,A'])
       expect(await refusal(text)).toMatch(/^unknown_header/);
     expect((await read('Nr;Amount\n1;2', { column: 'nr' })).layout).toMatchObject({ hasHeader: true });
@@ -176,13 +176,13 @@ describe('the header', () => {
     expect(await refusal('name,1\nu2,6', { column: '1' })).toMatch(/^ambiguous_header/);
   });
 
-  test('with two columns for the same value is ambiguous', async () => {
+  test('is ambiguous if two columns contain the same value', async () => {
     expect(await refusal('id,customer_id\n1,2')).toMatch(/^ambiguous_header/);
     expect(await refusal('id,expires_at,expires_at\n1,,')).toMatch(/^ambiguous_header/);
     expect((await read('id,customer_id\n1,2', { column: 'customer_id' })).layout.columns[1]?.role).toBe('id');
   });
 
-  test('hashes are not mistaken for ids', async () => {
+  test('hashes are not mistaken for IDs', async () => {
     const text = `${'a1'.repeat(32)}\n${'b2'.repeat(32)}`;
     expect(await refusal(text)).toContain('?column=hash');
     expect((await read(text, { column: 'sha256_email' })).layout.columns[0]?.role).toBe('hash');

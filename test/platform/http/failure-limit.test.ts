@@ -97,7 +97,7 @@ describe('failures of one client address', () => {
     });
   });
 
-  test('with a valid key are never limited, because one server may call for all of its users', async () => {
+  test('are never limited with a valid key, because one server may call for all of its users', async () => {
     expect(await statusesOf(150, () => ({ key: 'demo-key', placement: ' ' }))).toEqual({ 400: 150 });
     expect((await call({})).statusCode).toBe(401);
   });
@@ -118,7 +118,7 @@ describe('failures of one client address', () => {
     ['by hop count', 1],
     ['by address', ['127.51.0.1']],
     ['unconditionally', true],
-  ])('of beacons count for the client if a proxy is trusted %s', async (_, trustProxy) => {
+  ])('count for the client of a beacon if a proxy is trusted %s', async (_, trustProxy) => {
     const app = await createTestApp({ databaseUrl: t.databaseUrl, now: () => nowMs, config: { trustProxy } });
     const url = '/event/record/close?t=nonsense';
     const through = (client: string): Call => ({ app, url, from: '127.51.0.1', forwardedFor: client });

@@ -190,7 +190,7 @@ test('each request writes one debug log line and is counted in the metrics by it
     expect(counted).toContain(`perkwire_http_request_duration_seconds_count{route="${route}",status="${status}"} 1\n`);
 });
 
-test('requests share the id sequence of the framework', async () => {
+test('requests share the ID sequence of the framework', async () => {
   const first = (await ask(`${path}?fail=by-rule`)).json().request_id;
   const second = (await ask('/nowhere')).json().request_id;
   const third = (await ask(`${path}?fail=by-rule`)).json().request_id;

@@ -79,12 +79,12 @@ describe('a key', () => {
     ['followed by a space', { query: 'api_key=demo-key%20' }, 'unknown_key'],
     ['truncated', { query: 'api_key=demo-ke' }, 'unknown_key'],
     ['the name of a built-in object property', { query: 'api_key=__proto__' }, 'unknown_key'],
-    ['an SDK id in upper case', { query: 'api_key=0123456789ABCDEF' }, 'unknown_key'],
+    ['an SDK ID in upper case', { query: 'api_key=0123456789ABCDEF' }, 'unknown_key'],
   ])('is rejected with 401 if it is %s', async (_how, where, code) => {
     expect(await call(where)).toEqual({ status: 401, code, session: undefined });
   });
 
-  test('that is null counts as missing, because some clients send null for unknown values', async () => {
+  test('counts as missing if it is null, because some clients send null for unknown values', async () => {
     const errorCode = async (body: object) => {
       const url = '/sdk/v4/usp/session/01a220db-0406-75da-8c39-cf5948733ab6.json';
       return (await t.app.inject({ method: 'POST', url, payload: { action: 'wrap', ...body } })).json().error.code;
@@ -93,7 +93,7 @@ describe('a key', () => {
     expect(await errorCode({ key: null })).toBe('missing_key');
   });
 
-  test('that is not text is rejected', async () => {
+  test('is rejected if it is not text', async () => {
     expect((await call({ body: { key: 5 } })).status).toBe(401);
     expect((await call({ body: { key: ['demo-key'] } })).status).toBe(401);
   });
@@ -106,14 +106,14 @@ describe('a key', () => {
     expect((await call({ query: 'api_key=until-then' })).code).toBe('unknown_key');
   });
 
-  test('that is revoked stops working without a restart', async () => {
+  test('stops working without a restart when it is revoked', async () => {
     await addKey('soon-revoked');
     expect((await call({ query: 'api_key=soon-revoked' })).status).toBe(200);
     await t.pool.query("update api_keys set revoked_at = now() where name = 'soon-revoked'");
     await expect.poll(async () => (await call({ query: 'api_key=soon-revoked' })).code).toBe('unknown_key');
   });
 
-  test('with a rate limit gets 429 with retry-after above it, and works again after a second', async () => {
+  test('gets 429 with retry-after above its rate limit, and works again after a second', async () => {
     await addKey('five-a-second', { perS: 5 });
     const statuses = async () =>
       (await Promise.all(Array.from({ length: 8 }, () => call({ query: 'api_key=five-a-second' }))))
@@ -140,7 +140,7 @@ describe('a permission', () => {
     });
   });
 
-  test('of one kind gives no access to another', async () => {
+  test('gives no access to calls that require a different permission', async () => {
     await addKey('offers-only');
     await addKey('configurations-only', { permissions: ['configurations'] });
     expect((await call({ query: 'api_key=offers-only' })).status).toBe(200);
@@ -149,7 +149,7 @@ describe('a permission', () => {
     expect((await call({ query: 'api_key=configurations-only' })).status).toBe(403);
   });
 
-  test('of the public SDK id allows only fetching offers', async () => {
+  test('allows the public SDK ID only to fetch offers', async () => {
     expect((await call({ query: `api_key=${t.publisher.sdkId}` })).status).toBe(200);
     expect(await manage(t.publisher.sdkId)).toMatchObject({ status: 403, code: 'permission_denied' });
   });

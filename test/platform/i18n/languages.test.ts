@@ -24,7 +24,7 @@ describe('the languages', () => {
     const names = new Intl.DisplayNames('en', { type: 'language' });
     const listed = Object.keys(languages).map((tag) => (tag.startsWith('zh') ? 'Chinese' : names.of(tag)) as string);
     const guide = readFileSync(new URL('../../../docs/guides/web.md', import.meta.url), 'utf8');
-    const [, sentence = ''] = /own texts are available in ([^.]+)\./.exec(guide) ?? [];
+    const [, sentence = ''] = /own text is available in ([^.]+)\./.exec(guide) ?? [];
     expect(listed.length).toBe(15);
     expect(listed.filter((name) => !sentence.includes(name))).toEqual([]);
     expect(Object.keys(languages).map(canonicalTag)).toEqual(Object.keys(languages));

@@ -24,7 +24,9 @@ test.each([
   '{transaction_id}',
   '{my_click_id}',
 ])('warns about the misspelt macro %s, which becomes empty, and suggests the nearest name', (macro) => {
-  expect(messages(`?c=${macro}`)).toEqual([`${macro} is not a macro and will be removed. Did you mean {click_id}?`]);
+  expect(messages(`?c=${macro}`)).toEqual([
+    `${macro} is not a valid macro and will be removed. Did you mean {click_id}?`,
+  ]);
 });
 
 test.each([
@@ -60,14 +62,14 @@ test.each([
   ['{voucher}', 'coupon_code'],
 ])('%s gets the suggestion {%s}', (macro, suggestion) => {
   expect(messages(`p/${macro}`)).toEqual([
-    `${macro} is not a macro and will be removed. Did you mean {${suggestion}}?`,
+    `${macro} is not a valid macro and will be removed. Did you mean {${suggestion}}?`,
   ]);
 });
 
 test('warns about a name that resembles no macro and lists the macros', () => {
   const list = landing.names.map((name) => `{${name}}`).join(', ');
   expect(messages('?x={device_model}&y=[TIMESTAMP]')).toEqual([
-    `{device_model} is not a macro and will be removed. The available macros are ${list}.`,
+    `{device_model} is not a valid macro and will be removed. The available macros are ${list}.`,
     `[TIMESTAMP] is not a valid macro. The available macros are ${list}.`,
   ]);
 });
@@ -100,8 +102,8 @@ test('warns about every macro in a URL that supports none', () => {
 test('warns in a URL with custom attributes only about names that resemble a field', () => {
   const postback: MacroRules = { names: ['click_id', 'payout', 'txn_id'], others: 'custom' };
   expect(messages('?a={shop_size}&b={order_id}&c={amount}', postback)).toEqual([
-    '{order_id} is not a macro and will be removed. Did you mean {txn_id}?',
-    '{amount} is not a macro and will be removed. Did you mean {payout}?',
+    '{order_id} is not a valid macro and will be removed. Did you mean {txn_id}?',
+    '{amount} is not a valid macro and will be removed. Did you mean {payout}?',
   ]);
   expect(messages('?a=%%shop_size%%', postback)).toEqual([
     '%%shop_size%% is not a valid macro. Did you mean {shop_size}?',

@@ -14,7 +14,7 @@ import {
 
 const times = fc.integer({ min: Date.UTC(1990, 0), max: Date.UTC(2300, 0) });
 
-describe('a session id', () => {
+describe('a session ID', () => {
   test('is a UUIDv7 that contains its time to the millisecond', () => {
     fc.assert(
       fc.property(times, (timeMs) => {
@@ -26,13 +26,13 @@ describe('a session id', () => {
     );
   });
 
-  test('is never repeated, even among 100,000 ids of one millisecond', () => {
+  test('is never repeated, even among 100,000 IDs of one millisecond', () => {
     const ids = Array.from({ length: 100_000 }, () => newUuid7(1_800_000_000_000));
     expect(new Set(ids).size).toBe(100_000);
     expect(new Set(ids.map((id) => id.slice(-12))).size).toBeGreaterThan(99_990);
   });
 
-  test('is never below the lowest id of its time, including times before 1970', () => {
+  test('is never below the lowest ID of its time, including times before 1970', () => {
     expect(firstUuid7At(-59_999)).toBe('00000000-0000-7000-8000-000000000000');
     expect(firstUuid7At(0)).toBe('00000000-0000-7000-8000-000000000000');
     fc.assert(fc.property(times, (timeMs) => firstUuid7At(timeMs) <= newUuid7(timeMs)));

@@ -41,7 +41,7 @@ describe('GET /metrics', () => {
     await other.close();
   });
 
-  test('shows webhooks, requests and the event loop, but no URL, host or id', async () => {
+  test('shows webhooks, requests and the event loop, but no URL, host or ID', async () => {
     const hook = await startHook((response, _taken, count) => void response.writeHead(count === 1 ? 500 : 200).end());
     const dispatcher = await startTestDispatcher(t, { meter: t.deps.dispatcherMetrics?.meter as never });
     const endpoint = await addEndpoint(t, hook.url);

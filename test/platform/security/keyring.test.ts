@@ -58,7 +58,7 @@ describe('a signature', () => {
     expect(mac).toEqual(copy);
   });
 
-  test('of one purpose never verifies for another', () => {
+  test('never verifies for a different purpose', () => {
     const purposes = ['tracking-token', 'payload-link', 'tracking-token2', ''];
     const bytes = Buffer.from('claims');
     for (const signedFor of purposes) {
@@ -85,7 +85,7 @@ describe('key rotation', () => {
     expect(createSigner([second], 'p').verify(old.keyId, bytes, old.sign(bytes))).toBe(false);
   });
 
-  test('rejects a signature of one key under the id of the other', () => {
+  test('rejects a signature of one key under the ID of the other', () => {
     const both = createSigner([second, first], 'p');
     expect(both.verify(first.id, bytes, both.sign(bytes))).toBe(false);
     expect(both.verify(7, bytes, both.sign(bytes))).toBe(false);

@@ -82,7 +82,7 @@ describe('a tracking token', () => {
     fc.assert(fc.property(text, (invented) => void expect(codec.read(invented)).toBeNull()));
   });
 
-  test('that is signed for another purpose is rejected', () => {
+  test('is rejected if it was signed for a different purpose', () => {
     const other = createTokenCodec(createSigner([oldKey], 'click-id'));
     fc.assert(fc.property(claims, (tokenClaims) => void expect(codec.read(other.mint(tokenClaims))).toBeNull()));
   });
@@ -97,7 +97,7 @@ describe('a tracking token', () => {
     );
   });
 
-  test('that is created during a rotation is signed with the first key', () => {
+  test('is signed with the first key if it is created during a rotation', () => {
     fc.assert(
       fc.property(claims, (tokenClaims) => {
         const token = codecOf(newKey, oldKey).mint(tokenClaims);
@@ -107,7 +107,7 @@ describe('a tracking token', () => {
     );
   });
 
-  test('is rejected if the secret of its key id was changed', () => {
+  test('is rejected if the secret of its key ID was changed', () => {
     const token = codecOf(oldKey).mint({
       publisherId: 1,
       sessionId: null,

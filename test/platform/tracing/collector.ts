@@ -1,6 +1,6 @@
 import { bodyOf, httpReceiver } from '../../webhooks/dispatcher/send/receivers.ts';
 
-/** A span as received by a collector. Ids are in hex. `parentId` is '' for the root span. */
+/** A span as received by a collector. IDs are in hex. `parentId` is '' for the root span. */
 export type ReceivedSpan = {
   traceId: string;
   id: string;

@@ -85,7 +85,7 @@ const robotWordsOnDevices = [
   'WhatsApp/2.24.6 Android/14 Device/Maker-Model',
 ];
 
-test.each(robotWordsOnDevices)('%s is a person, despite a robot word in the name of a device or app', (userAgent) => {
+test.each(robotWordsOnDevices)('%s is a person, despite a bot keyword in the name of a device or app', (userAgent) => {
   expect(createRobotCheck()(userAgent)).toBe(false);
 });
 

@@ -69,7 +69,7 @@ const cellsIn = (body: string): string[] =>
     );
   });
 
-/** Returns the numbers of a page from 1 that do not open their rows. Changes and shares are in `small`. */
+/** Returns the numbers of 1 or more on a page that do not open their rows. Changes and shares are in `small`. */
 const unlinked = (body: string): string[] =>
   [...cellsIn(body), ...places.flatMap((place) => [...body.matchAll(place)].map(([, content = '']) => content))]
     .map((content) => content.replaceAll(/<small[\s\S]*?<\/small>|<svg[\s\S]*?<\/svg>/g, ''))

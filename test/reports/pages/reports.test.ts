@@ -192,7 +192,7 @@ test('names of offers that are not provisioned to the publisher are hidden', asy
   expect(body).not.toMatch(/Secret (offer|campaign|ads)/);
 });
 
-test('CSV contains names next to ids, and each metric next to its previous value', async () => {
+test('CSV contains names next to IDs, and each metric next to its previous value', async () => {
   const answer = await analyst.get(own('/reports.csv?range=yesterday&by=offer&metrics=clicks,revenue'));
   expect(answer.headers['content-disposition']).toBe('attachment; filename="report-2026-11-21-2026-11-21.csv"');
   const offer = t.deps.catalog.current().offers.get(1);

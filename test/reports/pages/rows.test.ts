@@ -112,7 +112,7 @@ describe('a row says why it counts or not', () => {
   const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
   const page = async (query: string): Promise<string> => textOf((await analyst.get(own(`/rows${query}`))).body);
 
-  test('clicks of robots and without an impression are listed with the reason, and repeated clicks once', async () => {
+  test('clicks from bots or without an impression are listed with the reason, and repeated clicks once', async () => {
     const excluded = await page('?range=today&metrics=clicks&status=excluded');
     expect(excluded).toMatch(/not counted from a bot/);
     expect(excluded).toMatch(/not counted no impression before it/);

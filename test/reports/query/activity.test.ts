@@ -49,7 +49,7 @@ test('sessions, impressions, refusals and closes are counted by each dimension',
   });
 });
 
-test('a session counts once regardless of its number of offers, and by offer once for each', async () => {
+test('a session counts once whatever its number of offers, and once per offer in reports by offer', async () => {
   const offers = await showAndDismiss({});
   await rollUpAll(testApp);
   expect((await activity(testApp))[0]?.metrics.sessions).toBe(1);

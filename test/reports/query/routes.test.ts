@@ -332,7 +332,7 @@ test('filters by custom attributes match sessions with all of them, and none if 
   expect(await sessions({ plan: '' })).toBe(3);
 });
 
-test('weeks and months are sums of their days, listed by their first day', async () => {
+test('weeks and months are totals of their days, listed by their first day', async () => {
   const from = dayOf(Date.now() - 60 * dayMs);
   for (const group_by of ['', 'placement', 'plan', 'placement,country,device'])
     for (const aggregated_by of ['week', 'month']) {

@@ -294,7 +294,7 @@ test('after an earlier release has rolled up, only later days are counted from s
   expect(await usersFromDay(t.pool, queryOf({ buckets: 'hour' }), options)).toBe(oldest);
 });
 
-test('a sketch contains five bytes of each keyed hash, and nothing of the user id', async () => {
+test('a sketch contains five bytes of each keyed hash, and nothing of the user ID', async () => {
   const userKey = '0a0b0c0d-1111-4222-8333-44aabbccddee';
   await store([impression({ atMs: noonMs, userKey })]);
   await rollUpAll(t);

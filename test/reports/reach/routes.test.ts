@@ -129,7 +129,7 @@ const get = async (path: string): Promise<string> =>
   (await analyst.get(`/dashboard/p/${t.publisher.id}${path}`)).body.replaceAll(/\s+/g, ' ');
 const range = (query: string): string => `from=${dayBefore}&to=${yesterday}&compare=none&${query}`;
 
-test('the explorer shows users by any group, whose total is not their sum, and no rows behind them', async () => {
+test('the explorer shows users for any grouping, with a total that is not their sum and without rows', async () => {
   const metrics = 'metrics=impressions,reach,frequency&metric=reach';
   for (const by of ['campaign', 'placement', 'advertiser', 'time']) {
     const body = await get(`/reports?${range(`by=${by}&${metrics}`)}`);

@@ -28,7 +28,7 @@ const disagreements = async (): Promise<string[]> =>
 
 const total = async () => nonZero((await activity(first))[0]?.metrics);
 
-test('sums are exact for repeated beacons through two processes with rollups in between', async () => {
+test('totals are exact for repeated beacons through two processes with rollups in between', async () => {
   await rollUpAll(first);
   const sessions = await Promise.all(
     Array.from({ length: 40 }, (_, index) =>

@@ -92,7 +92,7 @@ test('each conversion counts once with its payout, and a void subtracts both in 
     expect(await differences(testApp, dayMs)).toEqual([]);
 });
 
-test('a void counts in sums and raw rows, however old its click is', async () => {
+test('a void counts in totals and raw rows, however old its click is', async () => {
   await payBy(testApp, 'cpa', 12.5);
   const { clickId } = await seeAndClick({ country: 'DE' });
   const sale = { click_id: clickId, event: 'sale', txn_id: 't1' };

@@ -58,7 +58,7 @@ test('a rollup that began before a session was emptied counts it as empty', asyn
   expect(await differences(t)).toEqual([]);
 });
 
-test('a rollup that began before sums were re-bucketed counts in the new time zone', async () => {
+test('a rollup that began before totals were re-bucketed counts in the new time zone', async () => {
   const { offers } = await fetchOffers(t);
   await rollUpAll(t);
   await call(t, offers[0]?.pixel as string);

@@ -325,7 +325,7 @@ test('any report of any activity equals a count of individual rows', { timeout: 
   );
 });
 
-test('sums that are being compacted are not re-bucketed, and neither job waits for the other', async () => {
+test('totals that are being compacted are not re-bucketed, and neither job waits for the other', async () => {
   await useNewPublisher('Europe/Berlin');
   await insertSessions([at('2026-03-20T22:30:00Z')]);
   await rollUpAll(testApp, rolledUpMs);

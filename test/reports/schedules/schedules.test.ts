@@ -248,7 +248,7 @@ test('a manager sends a report to a chat channel, and its name cannot inject mar
   expect(await rowsOf(id)).toEqual([]);
 });
 
-test('a revenue report has a sum for each currency and the total in the reporting currency', async () => {
+test('a revenue report has a subtotal for each currency and the total in the reporting currency', async () => {
   await t.pool.query('delete from report_schedules');
   const at = new Date(nowMs - (nowMs % dayMs) - dayMs + 10 * hourMs);
   await t.pool.query("update campaigns set payout_currency = 'JPY' where id = 2");

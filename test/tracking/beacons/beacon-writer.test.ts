@@ -27,7 +27,7 @@ const storedSessions = async (): Promise<string[]> =>
 const sessionsOf = (events: readonly TrackedEvent[]): string[] => events.map(({ sessionId }) => sessionId).sort();
 
 describe('beacons', () => {
-  test('in a batch are all stored, even if another process has stored one of them', async () => {
+  test('are all stored in a batch, even if another process has stored one of them', async () => {
     const events = [trackedEvent(), trackedEvent(), trackedEvent()];
     await createBeaconWriter()(pool, events.slice(1, 2));
     await createBeaconWriter()(pool, events);
@@ -44,7 +44,7 @@ describe('beacons', () => {
     expect(rows).toEqual([{ kind: 'close' }, { kind: 'impression' }]);
   });
 
-  test.each(['commit', 'rollback'])('in concurrent transactions are stored once, in any order (%s)', async (end) => {
+  test.each(['commit', 'rollback'])('are stored once by concurrent transactions, in any order (%s)', async (end) => {
     const startMs = Date.now();
     const events = [0, 1, 2].map((offsetMs) => trackedEvent(newUuid7(startMs + offsetMs)));
     const holder = await pool.connect();
@@ -64,7 +64,7 @@ describe('beacons', () => {
     expect(await storedSessions()).toEqual(sessionsOf(events));
   });
 
-  test('that cannot be stored are rejected with the reason', async () => {
+  test('are rejected with the reason if they cannot be stored', async () => {
     const tooLate = trackedEvent(newUuid7(Date.now() + 400 * 86_400_000));
     await expect(createBeaconWriter()(pool, [tooLate])).rejects.toThrow('no partition');
   });

@@ -139,7 +139,7 @@ describe('a beacon', () => {
     }
   });
 
-  test('of a bot is stored as suspicious, but not one without a user agent', async () => {
+  test('is stored as suspicious if it comes from a bot, but not if it has no user agent', async () => {
     const { offers } = await fetchOffers(first);
     for (const [, url] of beaconUrls(offers[0] as ShownOffer)) await call(first, url, { 'user-agent': googlebot });
     await call(first, (offers[1] as ShownOffer).pixel, { 'user-agent': '' });
@@ -155,7 +155,7 @@ describe('a beacon', () => {
     ['Sec-Purpose: prefetch', { 'sec-purpose': 'prefetch;prerender' }],
     ['Purpose: prefetch', { purpose: 'prefetch' }],
     ['X-Moz: prefetch', { 'x-moz': 'prefetch' }],
-  ])('with %s gets a response and is not counted', async (_, headers) => {
+  ])('gets a response and is not counted if it is sent with %s', async (_, headers) => {
     const offer = await showOffer(first);
     for (const [, url] of beaconUrls(offer)) expect((await call(first, url, headers)).statusCode).toBe(200);
     expect(await storedEvents(first)).toEqual([]);
@@ -170,7 +170,7 @@ describe('a beacon', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('with extra parameters, in any order or with a body is recorded', async () => {
+  test('is recorded with extra parameters, in any order, and with a body', async () => {
     const offer = await showOffer(first);
     const token = tokenOf(offer.pixel);
     const path = '/sdk/v2/impression/p.png';
@@ -190,7 +190,7 @@ describe('a beacon', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('of a dev session gets a response and is not stored', async () => {
+  test('gets a response and is not stored in a dev session', async () => {
     const offer = await showOffer(first, { dev: 1, pub_user_id: 'developer' });
     for (const [, url] of beaconUrls(offer)) expect((await call(first, url)).statusCode).toBe(200);
     expect(await storedEvents(first)).toEqual([]);
@@ -225,7 +225,7 @@ describe('an invalid token', () => {
     ['of a QR code, which has no session', (offer) => `t=${mintLike(first, offer, { sessionId: null })}`],
   ];
 
-  test.each(bad)('that is %s gets 400 with the same image and headers, and records nothing', async (_, queryOf) => {
+  test.each(bad)('gets 400 with the same image and headers, and records nothing: %s', async (_, queryOf) => {
     const offer = await showOffer(first, { pub_user_id: 'somebody' });
     for (const [kind, url] of beaconUrls(offer)) {
       const good = await call(first, url);

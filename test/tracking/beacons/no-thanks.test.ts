@@ -32,7 +32,7 @@ async function setOptOutDays(campaignId: number, days: number | null): Promise<v
 }
 
 test.each([{ pub_user_id: 'user-1' }, { ad_fp: 'device-1' }, { ad_fp: 'device-2', pub_user_id: 'user-2' }])(
-  'no thanks hides the campaign only from the user %j in every process from the next fetch on',
+  '"no thanks" hides the campaign only from the user %j, in every process, from the next fetch on',
   async (user) => {
     const offer = await showOffer(first, user);
     expect((await call(first, offer.beacons.no_thanks_click)).statusCode).toBe(200);
@@ -45,14 +45,14 @@ test.each([{ pub_user_id: 'user-1' }, { ad_fp: 'device-1' }, { ad_fp: 'device-2'
   },
 );
 
-test('no thanks of a user with a device and an id is stored for the device', async () => {
+test('"no thanks" from a user with a device and an ID is stored for the device', async () => {
   const offer = await showOffer(first, { ad_fp: 'device-3', pub_user_id: 'user-3' });
   await call(first, offer.beacons.no_thanks_click);
   expect(await shownCampaigns(first, { ad_fp: 'device-3' })).not.toContain(offer.campaign_id);
   expect(await shownCampaigns(first, { pub_user_id: 'user-3' })).toContain(offer.campaign_id);
 });
 
-test('no thanks lasts as long as the campaign specifies', async () => {
+test('"no thanks" lasts as long as the campaign specifies', async () => {
   const user = { pub_user_id: 'patient' };
   const offer = await showOffer(first, user);
   await setOptOutDays(offer.campaign_id, 2);
@@ -66,7 +66,7 @@ test('no thanks lasts as long as the campaign specifies', async () => {
   expect(await shownCampaigns(first, user)).toContain(offer.campaign_id);
 });
 
-test('many concurrent no thanks of one user in two processes all apply', async () => {
+test('many concurrent "no thanks" events of one user in two processes all apply', async () => {
   const user = { pub_user_id: 'decided' };
   const { offers } = await fetchOffers(first, user);
   const again = await fetchOffers(second, user);
@@ -77,7 +77,7 @@ test('many concurrent no thanks of one user in two processes all apply', async (
   expect(await optOuts()).toEqual([Object.fromEntries(offers.map((offer) => [offer.campaign_id, null]))]);
 });
 
-test('concurrent no thanks of many users opt each user out of the refused campaign only', async () => {
+test('concurrent "no thanks" events of many users opt each user out of the refused campaign only', async () => {
   const users = Array.from({ length: 40 }, (_, index) => ({ pub_user_id: `one-of-many-${index}` }));
   const refused = await Promise.all(
     users.map(async (user, index) => {
@@ -98,7 +98,7 @@ test('concurrent no thanks of many users opt each user out of the refused campai
   }
 });
 
-test('a later no thanks adds to the earlier opt-outs', async () => {
+test('a later "no thanks" adds to the earlier opt-outs', async () => {
   const user = { pub_user_id: 'picky' };
   const firstOffer = await showOffer(first, user);
   await call(first, firstOffer.beacons.no_thanks_click);
@@ -108,7 +108,7 @@ test('a later no thanks adds to the earlier opt-outs', async () => {
   expect(await optOuts()).toEqual([{ [firstOffer.campaign_id]: null, [two.campaign_id]: null }]);
 });
 
-test('no thanks of a bot, by prefetch, by HEAD or in a dev session has no effect', async () => {
+test('"no thanks" from a bot, in a prefetch or HEAD request, or in a dev session has no effect', async () => {
   const user = { pub_user_id: 'innocent' };
   const offer = await showOffer(first, user);
   await call(first, offer.beacons.no_thanks_click, { purpose: 'prefetch' });
@@ -119,7 +119,7 @@ test('no thanks of a bot, by prefetch, by HEAD or in a dev session has no effect
   expect(await shownCampaigns(first, user)).toContain(offer.campaign_id);
 });
 
-test('no thanks without a user is stored and opts no one out', async () => {
+test('"no thanks" without a user is stored and opts no one out', async () => {
   const offer = await showOffer(first);
   expect((await call(first, offer.beacons.no_thanks_click)).statusCode).toBe(200);
   expect((await first.pool.query('select 1 from events')).rows).toHaveLength(1);

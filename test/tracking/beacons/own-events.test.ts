@@ -63,7 +63,7 @@ describe('own events', () => {
     expect(await stored(id)).toEqual(['own:quiz-done', 'own:video_started']);
   });
 
-  test('of an advertiser appear only in its own offers', async () => {
+  test('appear only in the offers of the advertiser that defines them', async () => {
     const { campaign_id } = await fetchOffer();
     const { rows } = await t.pool.query<{ advertiser_id: number }>(
       'select advertiser_id from campaigns where id = $1',
@@ -79,7 +79,7 @@ describe('own events', () => {
     await manage(path, { own_events: [] });
   });
 
-  test('that are undefined or belong to another token get the image with 400 and store nothing', async () => {
+  test('get the image with 400 and store nothing if they are undefined or belong to another token', async () => {
     const { id, events } = await fetchOffer({ pub_user_id: 'another' });
     const url = events.video_started as string;
     const before = await stored(id);
@@ -99,7 +99,7 @@ describe('own events', () => {
     expect(await stored(id)).toEqual(before);
   });
 
-  test('of a dev fetch, a prefetch or HEAD store nothing', async () => {
+  test('store nothing for a dev fetch, a prefetch or a HEAD request', async () => {
     const { id, events } = await fetchOffer({ dev: 1, pub_user_id: 'dev' });
     const before = await stored(id);
     expect((await beacon(events['quiz-done'] as string)).statusCode).toBe(200);

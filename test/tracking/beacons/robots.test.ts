@@ -22,7 +22,7 @@ async function allow(userAgents: string[]): Promise<void> {
   await t.deps.catalog.refresh();
 }
 
-test('robot events are stored with the reason until the publisher allows the user agent', async () => {
+test('events of bots are stored with the reason until the publisher allows the user agent', async () => {
   await call(t, (await showOffer(t)).pixel, { 'user-agent': kiosk });
   expect((await storedEvents(t)).map(({ suspicious }) => suspicious)).toEqual(['bot']);
 
@@ -52,7 +52,7 @@ async function startCountingAnew(): Promise<void> {
   await (await startTestJobs(t, 'robot notices')).stop();
 }
 
-test('a publisher whose events all come from robots gets a notice with the user agent', async () => {
+test('a publisher whose events all come from bots gets a notice with the user agent', async () => {
   await startCountingAnew();
   await sendEvents(25, kiosk);
   const jobs = await startTestJobs(t, 'robot notices', 'request log');
@@ -60,7 +60,7 @@ test('a publisher whose events all come from robots gets a notice with the user 
   await jobs.stop();
 });
 
-test('a single person among the robots prevents the notice', async () => {
+test('a single person among the bots prevents the notice', async () => {
   await startCountingAnew();
   await sendEvents(25, kiosk);
   await sendEvents(1, browser);

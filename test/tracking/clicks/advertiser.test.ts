@@ -21,7 +21,7 @@ const user = { pub_user_id: 'customer-4711', ad_fp: 'fingerprint-4711', ip: '203
 const landingOf = async (offer: ShownOffer): Promise<URL> =>
   new URL((await call(t, offer.click_url)).headers.location as string);
 
-/** Returns all parts of a URL that could be an id, raw and decoded. */
+/** Returns all parts of a URL that could be an ID, raw and decoded. */
 function partsOf({ href }: URL): string[] {
   const words = href.split(/[/?&#=]/).map(decodeURIComponent);
   return [
@@ -40,13 +40,13 @@ test('an advertiser finds neither session nor user in a landing URL in any encod
   const bare = sessionId.replaceAll('-', '');
   for (const offer of offers) {
     const parts = partsOf(await landingOf(offer));
-    // The first 12 digits of a session id contain its time.
+    // The first 12 digits of a session ID contain its time.
     for (const secret of [...Object.values(user), sessionId, bare, bare.slice(0, 12), bare.slice(13)])
       expect(parts.filter((part) => part.includes(secret))).toEqual([]);
   }
 });
 
-test('an advertiser with all of its data and the public SDK id finds no session or selection', async () => {
+test('an advertiser with all of its data and the public SDK ID finds no session or selection', async () => {
   const { sessionId, offers } = await fetchOffers(t, user);
   const usp = uspCalls(t);
   const key = t.publisher.sdkId;
@@ -60,7 +60,7 @@ test('an advertiser with all of its data and the public SDK id finds no session 
     expect((await usp.get(id, { key, user: user.pub_user_id })).status).toBe(404);
     expect((await call(t, `/sdk/offer-click?t=${id}`)).statusCode).toBe(400);
   }
-  // The session id is useless without the user's id.
+  // The session ID is useless without the user's ID.
   const answers = [
     await usp.get(sessionId, { key }),
     await usp.get(sessionId, { key, user: 'customer-1' }),

@@ -12,7 +12,7 @@ const clicks = fc.record({
   offerId: fc.integer({ min: 0, max: 2 ** 32 - 1 }),
 });
 
-describe('a click id', () => {
+describe('a click ID', () => {
   const codec = codecOf(oldKey);
 
   test('refers to its click, and is the same for every repeat of the click', () => {
@@ -43,7 +43,7 @@ describe('a click id', () => {
     );
   });
 
-  test('reveals nothing about its session, offer or time, since similar ids give different texts', () => {
+  test('reveals nothing about its session, offer or time, since similar IDs give different texts', () => {
     fc.assert(
       fc.property(clicks, ({ sessionId, offerId }) => {
         const clickId = codec.mint({ sessionId, offerId });
@@ -51,7 +51,7 @@ describe('a click id', () => {
         const id = sessionId.replaceAll('-', '');
         for (const part of [id.slice(0, 12), id.slice(12, 24), id.slice(20)]) expect(bytes).not.toContain(part);
         const neighbour = codec.mint({ sessionId, offerId: (offerId + 1) % 2 ** 32 });
-        // The first 2 bytes, version and key id, are equal. Of the other 36 bytes, a few are equal by chance.
+        // The first 2 bytes, version and key ID, are equal. Of the other 36 bytes, a few are equal by chance.
         const pairs = [...Buffer.from(clickId, 'base64url')].map((byte, at) => [
           byte,
           Buffer.from(neighbour, 'base64url')[at],

@@ -60,7 +60,7 @@ async function seeAndClick(offer: ShownOffer, headers: Record<string, string> = 
 }
 
 describe('a click', () => {
-  test('is redirected with 302 to the landing page with filled macros and a click id', async () => {
+  test('is redirected with 302 to the landing page with filled macros and a click ID', async () => {
     const offer = await showOffer(first, { pub_user_id: 'user', placement: 'checkout/1&x=y' });
     await setLanding(
       offer,
@@ -91,7 +91,7 @@ describe('a click', () => {
     expect(await clicksStored()).toEqual([null]);
   });
 
-  test("passes the click id in the campaign's parameter", async () => {
+  test("passes the click ID in the campaign's parameter", async () => {
     const offer = await showOffer(first);
     await setLanding(offer, 'https://shop.example/?a=b', 'aff_sub');
     const url = new URL((await seeAndClick(offer)).headers.location as string);
@@ -115,7 +115,7 @@ describe('a click', () => {
     expect(await clicksStored()).toEqual([null]);
   });
 
-  test("of many concurrent users is redirected with each user's own values", async () => {
+  test("is redirected with the user's own values, even with many concurrent users", async () => {
     const offers = await Promise.all(
       Array.from({ length: 30 }, (_, index) => showOffer(first, { placement: `place-${index}` })),
     );
@@ -175,7 +175,7 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('by prefetch or HEAD gets 204 without a destination and is not counted', async () => {
+  test('gets 204 without a destination and is not counted in a prefetch or HEAD request', async () => {
     const offer = await showOffer(first, { pub_user_id: 'ghost' });
     await setWallet(true, true);
     const answers = [
@@ -194,7 +194,7 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('in a dev session is redirected and not counted', async () => {
+  test('is redirected but not counted in a dev session', async () => {
     const dev = await showOffer(first, { pub_user_id: 'developer', dev: 1, placement: 'dev-place' });
     await setLanding(dev, 'https://shop.example/?p={placement}');
     const { statusCode, headers } = await call(first, dev.click_url);
@@ -226,7 +226,7 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('on an offer that was paused after it was shown is accepted', async () => {
+  test('is accepted for an offer that was paused after it was shown', async () => {
     const offer = await showOffer(first);
     await first.pool.query('update campaigns set active = false where id = $1', [offer.campaign_id]);
     await first.deps.catalog.refresh();
@@ -237,7 +237,7 @@ describe('a click', () => {
 });
 
 describe('a suspicious click', () => {
-  test('without an impression is stored as such and redirected like any other', async () => {
+  test('is stored with its reason if there was no impression, and redirected like any other click', async () => {
     const { offers } = await fetchOffers(first);
     await call(first, (offers[1] as ShownOffer).pixel);
     nowMs += 1_000;
@@ -245,7 +245,7 @@ describe('a suspicious click', () => {
     expect(await clicksStored()).toEqual(['no_impression']);
   });
 
-  test('under 100 ms after the impression is stored as too fast, and at 100 ms it counts', async () => {
+  test('is stored as too fast less than 100 ms after the impression, but counts from 100 ms on', async () => {
     const { offers } = await fetchOffers(first);
     for (const offer of offers.slice(0, 2)) await call(first, offer.pixel);
     nowMs += 99;
@@ -255,7 +255,7 @@ describe('a suspicious click', () => {
     expect(await clicksStored()).toEqual(['too_fast', null]);
   });
 
-  test('of a bot is stored as such', async () => {
+  test('is stored with its reason if it comes from a bot', async () => {
     expect((await seeAndClick(await showOffer(first), { 'user-agent': googlebot })).statusCode).toBe(302);
     expect(await clicksStored()).toEqual(['bot']);
   });

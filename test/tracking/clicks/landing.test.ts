@@ -70,11 +70,11 @@ describe('a landing page', () => {
       'https://shop.example/{click_id}?click_id=1',
       'https://shop.example/CLICK?click_id=CLICK',
     ],
-  ])('gets the click id in an existing parameter of its URL, with %s', (_name, landingUrl, expected) => {
+  ])('gets the click ID in an existing parameter of its URL, with %s', (_name, landingUrl, expected) => {
     expect(fill(landingUrl)).toBe(expected);
   });
 
-  test("gets the click id in the campaign's parameter before the fragment, and is otherwise unchanged", () => {
+  test("gets the click ID in the campaign's parameter before the fragment, and is otherwise unchanged", () => {
     expect(fill('https://shop.example')).toBe('https://shop.example/?click_id=CLICK');
     expect(fill('https://shop.example/x?a=b%20c+d&e=%2F#f', {}, 'aff_sub')).toBe(
       'https://shop.example/x?a=b%20c+d&e=%2F&aff_sub=CLICK#f',
@@ -82,7 +82,7 @@ describe('a landing page', () => {
     expect(fill('https://shop.example/x?')).toBe('https://shop.example/x?click_id=CLICK');
   });
 
-  test('does not get the click id twice', () => {
+  test('does not get the click ID twice', () => {
     expect(fill('https://shop.example/{click_id}')).toBe('https://shop.example/CLICK');
   });
 

@@ -22,7 +22,7 @@ type Timed = TestApp & { clock: Clock };
 
 export type Clicked = ShownOffer & { sessionId: string; clickId: string };
 
-/** Returns the click id in a landing page URL. */
+/** Returns the click ID in a landing page URL. */
 export function clickIdIn({ headers }: Pick<LightMyRequestResponse, 'headers'>): string {
   const clickId = [...new URL(String(headers.location)).searchParams.values()].find((value) =>
     /^[A-Za-z0-9_-]{51}$/.test(value),
@@ -33,7 +33,7 @@ export function clickIdIn({ headers }: Pick<LightMyRequestResponse, 'headers'>):
 
 /**
  * Follows the click URL of an offer.
- * @returns the click id in its landing URL
+ * @returns the click ID in its landing URL
  */
 export const clickIdOf = async (t: TestApp, clickUrl: string, headers: Record<string, string> = {}): Promise<string> =>
   clickIdIn(await call(t, clickUrl, headers));

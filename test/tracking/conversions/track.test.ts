@@ -105,7 +105,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toHaveLength(1);
   });
 
-  test('with two different click ids uses the documented one, and HEAD counts nothing at either path', async () => {
+  test('uses the documented click ID if two are sent, and HEAD counts nothing at either path', async () => {
     const [first, other] = [await clickOffer(t), await clickOffer(t)];
     await track(t, { click_id: first.clickId, adpx_click_id: other.clickId, payout: '1' }, '/track/');
     expect([await bookings(t, first.sessionId), await bookings(t, other.sessionId)]).toMatchObject([[{}], []]);
@@ -199,7 +199,7 @@ describe('a conversion', () => {
     t.clock.ms = clickedMs;
   });
 
-  test('is booked once, however old its click is, individually or with others', async () => {
+  test('is booked once, whether it is reported alone or with others, and however old its click is', async () => {
     const clickedMs = t.clock.ms;
     const first = await clickOffer(t);
     const report = ({ clickId }: { clickId: string }, txn_id: string) =>
@@ -216,7 +216,7 @@ describe('a conversion', () => {
       expect(await bookings(t, click.sessionId)).toMatchObject([{ txn_id: 'day 1' }, { txn_id: 'day 2' }]);
   });
 
-  test('of an unknown, altered or missing click id is rejected', async () => {
+  test('is rejected if its click ID is unknown, altered or missing', async () => {
     const { clickId } = await clickOffer(t);
     const offer = await showOffer(t);
     const neverClicked = createClickIdCodec(t.deps.config.tokenKeys).mint({
@@ -240,7 +240,7 @@ describe('a conversion', () => {
     ]);
   });
 
-  test('with an inexact amount is rejected, and nothing is written', async () => {
+  test('is rejected if its amount is inexact, and nothing is written', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     for (const payout of [
       '-1',
@@ -280,7 +280,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toMatchObject([{ event: 'Kauf “größer”', txn_id: '\ufffdЖ/ñ' }]);
   });
 
-  test('of a bot, a scanned code or a click without impression is stored with the reason, unpaid', async () => {
+  test('is stored unpaid with the reason for a bot, a scanned code or a click without an impression', async () => {
     const bot = await clickOffer(t, {}, { 'user-agent': googlebot });
     const unseen = await showOffer(t);
     const unseenClick = await clickIdOf(t, unseen.click_url);
@@ -305,7 +305,7 @@ describe('a conversion', () => {
     ]);
   });
 
-  test('in a dev session gets the usual response and is not stored', async () => {
+  test('gets the usual response and is not stored in a dev session', async () => {
     const offer = await showOffer(t, { dev: 1 });
     const clickId = await clickIdOf(t, offer.click_url);
     for (const fields of [{}, {}, { void: '1' }])
@@ -325,7 +325,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toHaveLength(200);
   });
 
-  test('can be checked by HEAD without being counted', async () => {
+  test('can be tested with a HEAD request, which records nothing', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     expect((await t.app.inject({ method: 'HEAD', url: `/track?click_id=${clickId}` })).statusCode).toBe(405);
     expect(await bookings(t, sessionId)).toEqual([]);
@@ -407,7 +407,7 @@ describe('the tracking image', () => {
   });
 });
 
-test('guessing click ids is rate-limited, and errors have the usual format', async () => {
+test('guessing click IDs is rate-limited, and errors have the usual format', async () => {
   const statuses = await Promise.all(
     Array.from({ length: 140 }, async () => (await track(t, { click_id: 'guess' })).statusCode),
   );

@@ -168,7 +168,7 @@ test('the secret key is in no request and no log, even if the service echoes it'
   expect(log).toContain('[hidden]');
 });
 
-test('no reply of a hostile EventBridge, SQS or S3 ends the worker', async () => {
+test('no reply from a hostile EventBridge, SQS or S3 service ends the worker', async () => {
   const odd: unknown[] = [null, 5, 'x', true, [], [null], {}, { toString: null }, { ErrorCode: { toString: null } }];
   const replies = [
     ...odd,

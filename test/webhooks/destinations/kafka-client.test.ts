@@ -93,7 +93,7 @@ test('SCRAM messages match the example in RFC 7677', async () => {
     await expect(run(responses)).rejects.toMatchObject({ answer: { class: 'protocol' } });
 });
 
-test('addresses that a cluster announces are vetted before a connection to them', async () => {
+test('addresses that a cluster announces are vetted before Perkwire connects to them', async () => {
   const options = {
     allowNets: parseNets('127.0.0.0/8'),
     allowHttp: true,
@@ -252,7 +252,7 @@ test('the connection to a server that does not respond is closed after the timeo
   await ended;
 });
 
-test('a server that sends 10 MB, another protocol or a response without a request loses its connection', async () => {
+test('the connection to a server that sends 10 MB, another protocol or an unrequested response is closed', async () => {
   const size = Buffer.alloc(4);
   size.writeInt32BE(10_000_000);
   for (const data of [

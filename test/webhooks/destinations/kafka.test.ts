@@ -146,7 +146,7 @@ test('a connection that the broker closes while it is idle is opened again, with
   expect((await attemptsOf(t, id)).map(({ outcome }) => outcome)).toEqual(['delivered']);
 });
 
-test('a partition without a leader is named as the reason, and attempts rarely ask for it', async () => {
+test('a partition without a leader is reported as the reason, and attempts rarely look for a new leader', async () => {
   const { id: endpointId } = await addKafka({}, { retry_steps_s: [0, 1, 1, 1, 1, 1, 1, 1] });
   await parts.dispatcher();
   const leaders = kafka.leaders.slice();
@@ -171,7 +171,7 @@ test('a partition without a leader is named as the reason, and attempts rarely a
   }
 });
 
-test('a message that is too large waits with its reason, is sent once per attempt, and delays no other', async () => {
+test('a message that is too large waits with its reason, is sent once per attempt, and delays no others', async () => {
   const { id: endpointId } = await addKafka();
   await parts.dispatcher();
   let isAllowed = false;
@@ -206,7 +206,7 @@ test.each([
   [19, 503, 'NOT_ENOUGH_REPLICAS'],
   [89, 429, 'THROTTLING_QUOTA_EXCEEDED'],
   [99, 503, 'error, 99'],
-])('error %i of the broker is shown as status %i', async (code, status, name) => {
+])('broker error %i is shown as status %i', async (code, status, name) => {
   const { id } = await addKafka();
   kafka.react = () => code;
   const answer = (await me.call('POST', `/webhook-endpoints/${id}/test`, {})).json().data;

@@ -227,7 +227,7 @@ async function hostileReply(reply: (inbox: string) => string | Buffer) {
   return { client, message, ended };
 }
 
-test('a server that says nothing, or speaks too late, loses its connection with the timeout', async () => {
+test('the connection to a server that sends nothing, or sends it too late, is closed at the timeout', async () => {
   for (const greet of [() => {}, (socket: Socket) => void sleep(600).then(() => socket.write(info))]) {
     const { opened, ended } = await hostile(greet);
     expect(await opened).toMatchObject({ kind: 'error', class: 'timeout' });
@@ -235,7 +235,7 @@ test('a server that says nothing, or speaks too late, loses its connection with 
   }
 });
 
-test('a server that never ends its first line or sends a huge message loses its connection at once', async () => {
+test('a connection is closed at once if its server never ends the first line or sends a huge message', async () => {
   const endless = await hostile((socket) => void socket.write(Buffer.alloc(8_000_000, 'I')), {}, 60_000);
   expect(await endless.opened).toMatchObject({ kind: 'error', class: 'protocol' });
   await endless.ended;
@@ -247,7 +247,7 @@ test('a server that never ends its first line or sends a huge message loses its 
   }
 });
 
-test('whatever a server sends, each message gets an answer', async () => {
+test('whatever a server sends, each message gets a result', async () => {
   const contents = ['null', '5', '[]', '{}', '{"stream":5}', '{"stream":"A","error":null}', '{"error":{}}', 'x', ''];
   const own = await hostileReply((inbox) => {
     const content = contents[Number(inbox.split('.').at(-1)) % contents.length] ?? '';
@@ -321,7 +321,7 @@ test('credentials sign the nonce of the server, and unusable ones are answered w
   await unusable.ended;
 });
 
-test('with TLS required, nothing is sent or believed in plain text', async () => {
+test('if TLS is required, nothing is sent or accepted in plain text', async () => {
   const received: Buffer[] = [];
   const fake = (first: string) => (socket: Socket) => {
     socket.write(first);

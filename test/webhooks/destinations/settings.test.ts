@@ -133,7 +133,7 @@ test('workers of the previous release neither call nor remove an endpoint with a
     );
     return rows.map(({ id }) => id);
   };
-  // The clean-up and the condition of the previous release.
+  // First the clean-up statement of the previous release, then its condition for calling an endpoint.
   await t.pool.query(
     `update webhook_endpoints e set deleted_at = now(), enabled = false, updated_at = now()
     from endpoint_health h

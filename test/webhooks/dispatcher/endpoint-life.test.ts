@@ -151,7 +151,7 @@ describe('endpoint settings of a publisher', () => {
       expect((times[first + 23] as number) - (times[first] as number)).toBeGreaterThan(950);
   });
 
-  test('with strict order send one delivery at a time in creation order, while a retry delays the rest', async () => {
+  test('send one delivery at a time in creation order in strict order, and a retry delays later ones', async () => {
     let failing = true;
     const receiver = await hook((response, _taken, count) => {
       setTimeout(() => response.writeHead(failing && count === 3 ? 500 : 200).end(), 5);

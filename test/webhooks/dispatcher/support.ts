@@ -146,7 +146,7 @@ export const payloadOf = (campaignIds: readonly number[] = [7, 3], filler = ''):
     }),
   );
 
-/** Creates a delivery to a publisher's endpoint, like the wrap of a session. Returns its id. */
+/** Creates a delivery to a publisher's endpoint, like the wrap of a session. Returns its ID. */
 export async function enqueueDelivery(
   { pool }: TestBase,
   endpoint: TestEndpoint,

@@ -324,7 +324,7 @@ describe('Test Endpoint', () => {
     expect(hook.requests.at(-1)?.url).toBe('/hook/1?p=1.5&s=test&u=');
   });
 
-  test('is signed like a delivery, including ed25519 if enabled', async () => {
+  test('is signed like a delivery, with an additional ed25519 signature if enabled', async () => {
     const { v1a_public_key: publicKey } = (await put({ signature_v1a: true })).json().data;
     await act('test');
     const { headers, body } = hook.requests.at(-1) as Hook['requests'][number];

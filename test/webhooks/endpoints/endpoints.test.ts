@@ -226,7 +226,7 @@ describe('permissions', () => {
     expect((await t.app.inject({ method, url })).statusCode).toBe(401);
   });
 
-  test.each(routes)('403 with an SDK id or a key without the permission: %s %s', async (method, url) => {
+  test.each(routes)('403 with an SDK ID or a key without the permission: %s %s', async (method, url) => {
     const other = await addKey(publisherId, ['ads/offers', 'reports', 'offers/management', 'wallet']);
     for (const wrong of [other, t.publisher.sdkId])
       expect((await call(method, url, settings(), wrong)).statusCode).toBe(403);

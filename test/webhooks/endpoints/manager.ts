@@ -17,12 +17,12 @@ export type Manager = {
   ) => Promise<LightMyRequestResponse>;
   /**
    * Sets the endpoint of an event.
-   * @returns the endpoint id
+   * @returns the endpoint ID
    */
   endpoint: (url: string, settings?: object, event?: string) => Promise<number>;
   /**
    * Enqueues a delivery, like a feature of the product.
-   * @returns the delivery id
+   * @returns the delivery ID
    */
   enqueueDelivery: (fields?: Partial<DeliveryFields>) => Promise<string>;
 };

@@ -39,7 +39,7 @@ async function deliveries(): Promise<{ endpoint_id: number; event: string; statu
 const targets = async (): Promise<number[]> => (await deliveries()).map(({ endpoint_id }) => endpoint_id);
 
 describe('the API', () => {
-  test('gives endpoints their own ids, settings and secrets in addition to the default of an event', async () => {
+  test('gives endpoints their own IDs, settings and secrets in addition to the default of an event', async () => {
     const byEvent = await me.endpoint(url);
     const filter = { key: 'body.selected', op: 'equals', value: 1 };
     const endpoint = await add({ events: ['usp.selection', 'conversion'], description: 'Warehouse', filter });
@@ -168,7 +168,7 @@ describe('an event', () => {
     expect((await me.call('GET', '/deliveries/balance')).json().data).toMatchObject({ created: 4, balanced: true });
   });
 
-  test('repeated with the same id reaches each endpoint once, including a newly added one', async () => {
+  test('repeated with the same ID reaches each endpoint once, including a newly added one', async () => {
     const byEvent = await me.endpoint(url);
     const first = await add();
     const nowMs = Date.now();

@@ -82,7 +82,7 @@ test('a Kafka endpoint is created and changed with its login and message key', a
   expect((await user.post(`${base}/${id}/test`, { ...settings, ...kafka })).body).toContain('ECONNREFUSED');
 });
 
-test('an error is shown at the field of the chosen destination, with all other values', async () => {
+test('an error is shown at the field of the chosen destination, and all other values are kept', async () => {
   const count = (await endpoints()).length;
   const answer = await user.post(`${base}/new`, { ...settings, ...nats, 'nats.subject': 'orders.*' });
   expect(answer.statusCode).toBe(422);
@@ -95,7 +95,7 @@ test('an error is shown at the field of the chosen destination, with all other v
   expect(await endpoints()).toHaveLength(count);
 });
 
-test('a transformation is edited for brokers, and refused at its field for events to pull', async () => {
+test('a transformation can be edited for brokers, and is rejected at its field for pull endpoints', async () => {
   const transformation = { 'transformation.headers': '{ "x-event": $event }' };
   const refused = await user.post(`${base}/new`, { ...settings, ...transformation, destination: 'pull' });
   expect(refused.statusCode).toBe(422);
@@ -107,7 +107,7 @@ test('a transformation is edited for brokers, and refused at its field for event
   expect((await user.get(`${base}/${(await newest()).id}`)).body).toContain('name="transformation.body"');
 });
 
-test('an endpoint to pull from shows how, and has no settings for calls', async () => {
+test('a pull endpoint shows how to pull its events, and has no settings for calls', async () => {
   await user.post(`${base}/new`, { ...settings, destination: 'pull' });
   const { id, destination } = await newest();
   expect(destination).toEqual({ kind: 'pull' });

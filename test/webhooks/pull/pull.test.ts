@@ -81,7 +81,7 @@ test('a transformation of pulled events is refused at its expression', async () 
   expect(removed.statusCode, removed.body).toBe(200);
 });
 
-test('events come in order, again and again until their cursor is passed', async () => {
+test('events are returned in order, and are repeated until their cursor is passed', async () => {
   const ids = await enqueueMany(5);
   const first = await pull({ limit: 2 });
   expect(idsOf(first)).toEqual(ids.slice(0, 2));
@@ -157,7 +157,7 @@ test('another publisher, another kind of endpoint and a removed one give no even
   expect((await me.call('GET', '/events')).statusCode).toBe(404);
 });
 
-test('without the ID, one endpoint is pulled from, and several need it', async () => {
+test('the endpoint ID can be omitted if there is only one pull endpoint', async () => {
   const second = await addPull(me);
   const answer = await me.call('GET', '/events');
   expect(answer.json()).toMatchObject({ error: { details: [{ path: '/endpoint' }] } });
@@ -168,7 +168,7 @@ test('without the ID, one endpoint is pulled from, and several need it', async (
   expect(pages.flatMap(idsOf)).toContain(id);
 });
 
-test('a key with the permission events can pull, and change nothing', async () => {
+test('a key with the `events` permission can pull events, but change nothing', async () => {
   const key = randomBytes(8).toString('hex');
   await t.pool.query(
     "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'x', decode($2, 'hex'), '{events}')",
@@ -218,7 +218,7 @@ test('pausing holds events back, disabling holds their deliveries, and a redeliv
 /** Returns the attempts of a delivery in the log, as the API shows them. */
 const attemptsOf = async (id: string) => (await me.call('GET', `/deliveries/${id}`)).json().data.attempts;
 
-test('an attempt is running until it is acknowledged, and stored once, with its outcome', async () => {
+test('an attempt stays open until it is acknowledged, and is stored once, with its outcome', async () => {
   const [id = ''] = await enqueueMany(1);
   const { cursor } = await pull();
   const stored = async () =>
@@ -250,7 +250,7 @@ test('an attempt whose endpoint is disabled first stays in the log without an ou
   expect(await attemptsOf(id)).toEqual(before);
 });
 
-test('an endpoint nobody acknowledges for an hour is failing, raises an event, and recovers', async () => {
+test('an endpoint whose events nobody acknowledges for an hour is failing, and can recover', async () => {
   const state = async () => (await me.call('GET', `/webhook-endpoints/${endpoint}`)).json().data.state;
   await me.enqueueDelivery();
   const check = () => checkStalledPulls({ pool: t.pool, logger: t.deps.logger });

@@ -91,7 +91,7 @@ async function expectBalance(total: number): Promise<void> {
 }
 
 describe('POST /manage/v1/deliveries/{id}/replay', () => {
-  test('sends the same id and bytes with a new signature and all attempts, after live deliveries', async () => {
+  test('sends the same ID and bytes with a new signature and all attempts, after live deliveries', async () => {
     const { secret } = (
       await manager.call('PUT', '/webhook-endpoints/usp.selection', {
         url: hook.url,
@@ -184,7 +184,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     await expectBalance(3);
   });
 
-  test("404: the delivery is unknown, expired or another publisher's, or its id is invalid", async () => {
+  test("404: the delivery is unknown, expired or another publisher's, or its ID is invalid", async () => {
     await manager.endpoint(hook.url);
     await foreign.endpoint(hook.url);
     const [id = ''] = await promiseMany(1, 'failed');
@@ -343,7 +343,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect((await queued()).map(({ delivery_id }) => delivery_id).sort()).toEqual([first, second].sort());
   });
 
-  test('can be cancelled, and its user id is erased when it ends', async () => {
+  test('can be cancelled, and its user ID is erased when it ends', async () => {
     await manager.endpoint(hook.url);
     await promiseMany(2, 'failed', { pubUserId: 'anna' });
     const { id } = (await ask({ status: ['failed'], pub_user_id: 'anna' })).json().data;
@@ -375,7 +375,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     ['an unknown event', { status: ['failed'], event: 'x' }],
     ['an endpoint id above the integer range', { status: ['failed'], endpoint: 2 ** 31 }],
     ['a user id with a NUL character', { status: ['failed'], pub_user_id: 'a\0' }],
-    ['an invalid session id', { status: ['failed'], session_id: 'x' }],
+    ['an invalid session ID', { status: ['failed'], session_id: 'x' }],
     ['an invalid time', { status: ['failed'], from: 'now' }],
     ['a dry run flag that is not a boolean', { status: ['failed'], dry_run: 'true' }],
   ])('400: %s', async (_name, body) => {

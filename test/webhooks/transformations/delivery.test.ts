@@ -75,7 +75,7 @@ test('sends text with its own content type', async () => {
   expect(shop.requests[0]?.headers['content-type']).toBe('application/x-www-form-urlencoded');
 });
 
-test('holds a delivery whose transformation fails, tells why, and sends it after a fix', async () => {
+test('holds a delivery whose transformation fails, shows the reason, and sends it after a fix', async () => {
   const { me, shop, endpointId } = await send({
     transformation: { body: '$number(body.pub_user_id)' },
     retry_steps_s: [0, 3600],
@@ -96,7 +96,7 @@ test('holds a delivery whose transformation fails, tells why, and sends it after
   const pages = `/dashboard/p/${me.id}`;
   expect((await user.get(`${pages}/alerts`)).body).toContain('Transformation failing');
   const page = (await user.get(`${pages}/settings/webhooks/${endpointId}`)).body;
-  expect(page).toContain('The transformation has failed');
+  expect(page).toContain('The transformation has been failing');
   expect(page).toContain('Unable to cast value');
   expect((await user.get(`${pages}/deliveries`)).body).toContain('transformation');
 

@@ -1,8 +1,9 @@
 import { offerReports, readTag, rememberClick, report } from './tag.ts';
 
 /*
- * Conversion tag of advertisers. On a landing page it stores the click id of the URL; on a page with `data-event` it
- * reports that event; elsewhere the page calls `PerkwireConversion.track({ event, payout, currency, txn_id })`.
+ * Conversion tag for advertisers' pages. On a landing page it stores the click ID of the URL; on a page with
+ * `data-event` it reports that event; elsewhere the page calls `PerkwireConversion.track({ event, payout, currency,
+ * txn_id })`.
  */
 const tag = readTag(document.currentScript as HTMLScriptElement);
 rememberClick(tag);

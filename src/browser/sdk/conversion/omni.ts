@@ -1,7 +1,7 @@
 import { offerReports, readTag, rememberClick } from './tag.ts';
 
 /*
- * `omnisdk.js`: the tag under its old name. It stores the click id of the landing page when the page calls
+ * `omnisdk.js`: the tag under its old name. It stores the click ID of the landing page when the page calls
  * `handleAdpxClickId()`, and reports by `PerkwireConversion.track` (docs/guides/conversions.md#from-a-page).
  */
 const tag = readTag(document.currentScript as HTMLScriptElement);

@@ -77,7 +77,7 @@ export function newCampaign(
   };
 }
 
-/** Adds the errors in the texts of the first offer to those of its campaign, so that all of them are shown at once. */
+/** Adds the errors in the copy of the first offer to the errors of its campaign, so that all are shown together. */
 function withOfferErrors(err: unknown, offer: Values): unknown {
   if (!(err instanceof AppError) || err.code !== 'invalid_request') return err;
   const details = Object.entries(offer).flatMap(([name, value]) =>

@@ -49,7 +49,7 @@ function pauseButton(context: PublisherContext, { id, active }: View): Html {
   });
 }
 
-/** Describes the next change of the delivery: the start, or else the end. */
+/** Describes the next change in delivery: the start, or else the end. */
 function scheduleText({ publisher }: PublisherContext, row: View): Html {
   const { start_at: start, end_at: end } = (row.rules as CampaignRules).schedule ?? {};
   const at = (text: string) => new Date(timeOf(text) ?? 0);

@@ -96,7 +96,7 @@ const rulesAt = (stored: StoredControls, placement: string): ControlsRule[] =>
 const findRule = (stored: StoredControls, key: string): ControlsRule | undefined =>
   key === newRule ? undefined : rulesOf(stored).find((rule) => ruleKey(rule) === key);
 
-/** Renders the list of the rules for a placement, or of those for all placements, with their notes and ends. */
+/** Renders the list of the rules for a placement, or of those for all placements, with their notes and end times. */
 export function rulesTable(
   context: PublisherContext,
   { stored, placement, nowMs, picker, edit }: Listed & { edit: ((key: string) => string) | null },

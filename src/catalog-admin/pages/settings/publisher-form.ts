@@ -33,8 +33,8 @@ export const features = [
 ] as const satisfies readonly { name: string; label: MessageKey; hint: MessageKey }[];
 
 /**
- * Renders the fields for a publisher's settings. If `asOperator` is true, they include the features. For a new
- * publisher, only the fields that it needs are open.
+ * Renders the fields for a publisher's settings. If `asOperator` is true, they include the features that only operators
+ * can enable. For a new publisher, only the fields that it needs are open.
  */
 export const publisherFields = (form: FormBuilder, { asOperator, isNew }: PublisherForm): Html => html`
   ${form.input('name', { label: t('common.name'), required: true })}

@@ -48,7 +48,7 @@ const change = Type.Object(
     change: Type.Union(['created', 'changed', 'removed'].map((name) => Type.Literal(name))),
     kind: Type.String({ description: '`publisher`, or the name of a list in the file.' }),
     id: Type.Union([Type.Integer(), Type.String(), Type.Null()], {
-      description: 'Id of the row, or `null` if the row is created.',
+      description: 'ID of the row, or `null` if the row is created.',
     }),
     name: Type.String({ description: 'Name or title of the row.' }),
     path: Type.Union([Type.String(), Type.Null()], {

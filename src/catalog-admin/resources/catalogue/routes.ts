@@ -68,8 +68,8 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
     operationId: 'importCatalogue',
     summary: 'Import a catalogue',
     description:
-      'Imports a file into a publisher that has no themes, advertisers or sequence rules, all or nothing. Rows ' +
-      'get new ids.',
+      'Imports a file into a publisher that has no themes, advertisers or sequence rules. Rows get new IDs. If a ' +
+      'row is invalid, nothing is imported.',
     tags,
     querystring: Type.Object({
       publisher_id: publisherIdParameter,

@@ -13,7 +13,7 @@ export const sampledDays = 7;
  * succession.
  */
 const keptMs = 5 * minuteMs;
-/** The same for a sample without sessions, so that the first sessions of a publisher appear soon. */
+/** Time for which an empty sample is cached. It is short, so that a publisher's first sessions appear soon. */
 const emptyKeptMs = 10_000;
 /** Maximum number of publishers whose session sample is cached. */
 const maxKept = 4;

@@ -9,7 +9,7 @@ type Mechanism = (typeof mechanisms)[number];
 
 export type Login = { mechanism: Mechanism; user: string; password: string };
 
-/** Sends a message of the mechanism to the server and returns its response. */
+/** Sends a message of the SASL mechanism to the server and returns the server's response. */
 type Exchange = (message: Buffer) => Promise<Buffer>;
 
 /** Error of a login that the client ends, because it does not trust the server's messages. */

@@ -51,7 +51,7 @@ describe('one endpoint among others', () => {
     await until(() => receiver.requests.length, 60);
   });
 
-  test('hanging endpoints that never succeeded use at most 30 % of the concurrency', async () => {
+  test('hanging endpoints that never succeeded use at most 30% of the concurrency', async () => {
     const hanging = await hook(() => {});
     for (let count = 0; count < 20; count++) {
       const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
@@ -114,7 +114,7 @@ describe('concurrency shares', () => {
   const fill = (slots: ReturnType<typeof createConcurrency>, endpointId: number, standing: Standing, count: number) =>
     Array.from({ length: count }, () => slots.take(endpointId, standing));
 
-  test('60 % of the slots are reserved for trusted endpoints under any load from others', () => {
+  test('60% of the slots are reserved for trusted endpoints under any load from others', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 3, max: 200 }),

@@ -99,7 +99,7 @@ describe('leases', () => {
     ]);
   });
 
-  test('that were taken over prevent their former worker from changing any row', async () => {
+  test('prevent their former worker from changing any row after they were taken over', async () => {
     const id = await enqueueDelivery(t, await addEndpoint(t, (await hook()).url));
     const [stale] = await claimAll(1);
     await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
@@ -119,7 +119,7 @@ describe('leases', () => {
     expect((await t.pool.query('select 1 from webhook_endpoints where not enabled')).rows).toEqual([]);
   });
 
-  test('from before a redelivery cannot settle it', async () => {
+  test('cannot settle a redelivery that was requested after they were granted', async () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
     const id = await enqueueDelivery(t, endpoint);
     const [stale] = await claimAll(1);
@@ -130,7 +130,7 @@ describe('leases', () => {
     expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', queued: true });
   });
 
-  test('that have expired exclude only their own settlements from a batch', async () => {
+  test('exclude only their own settlements from a batch when they have expired', async () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
     const ids = [await enqueueDelivery(t, endpoint), await enqueueDelivery(t, endpoint)];
     const claimed = await claimAll(1);
@@ -170,7 +170,7 @@ describe('a dead worker', () => {
     expect((await t.pool.query('select 1 from dispatcher_workers where id = 4711')).rows).toEqual([]);
   });
 
-  test('that still holds its lock keeps its deliveries', async () => {
+  test('keeps its deliveries while it still holds its lock', async () => {
     const receiver = await hook();
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     const worker = await connectedWorker();
@@ -202,7 +202,7 @@ describe('a dead worker', () => {
     expect((receiver.requests[0]?.atMs ?? 0) - startMs).toBeGreaterThan(5000);
   });
 
-  test('that is unknown loses the deliveries with expired leases', async () => {
+  test('loses the deliveries with expired leases if it is unknown', async () => {
     const receiver = await hook();
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     await claimAll(99);
@@ -213,7 +213,7 @@ describe('a dead worker', () => {
 });
 
 describe('a worker that has lost its lock', () => {
-  test('reconnects under a new id and keeps its calls in flight', async () => {
+  test('reconnects under a new ID and keeps its calls in flight', async () => {
     let release: () => void = () => {};
     const receiver = await hook((response) => {
       release = () => void response.end();

@@ -15,7 +15,7 @@ const message: Message = {
   payloadUrl: () => 'https://perks.example/p?t=token',
 };
 
-test('the timestamp is in whole seconds, and the id contains the digits of the delivery id', () => {
+test('the timestamp is in whole seconds, and the ID contains the digits of the delivery ID', () => {
   const { headers } = buildRequest(message);
   expect(headers['webhook-timestamp']).toBe('1700000000');
   expect(headers['webhook-id']).toBe('msg_0197a00000007000800000000000abcd');

@@ -37,7 +37,7 @@ describe('macros in an endpoint URL', () => {
     expect(urlOf('https://t.example/?p={payout}&e={event}')).toBe('https://t.example/?p=12.5&e=purchase');
   });
 
-  test('that are unknown or empty are removed', () => {
+  test('are removed if they are unknown or empty', () => {
     expect(urlOf('https://t.example/?x={nothing}&t={txn_id}&c={constructor}&d={__proto__}')).toBe(
       'https://t.example/?x=&t=&c=&d=',
     );

@@ -34,7 +34,7 @@ describe('the retry schedule', () => {
   const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   const anySteps = fc.array(fc.nat(604_800), { minLength: 1, maxLength: 20 });
 
-  test('keeps each wait within 20 % of its step for any steps', () => {
+  test('keeps each wait within 20% of its step for any steps', () => {
     fc.assert(
       fc.property(anySteps, fc.nat(25), anyRandom, (steps, attempts, random) => {
         const next = nextAttempt({ attempts, steps, random: () => random, retryAfterMs: null });

@@ -79,7 +79,7 @@ test('the attempts follow the schedule, and the delivery fails after the last on
   });
 });
 
-test('every attempt has the same id and bytes but a new signature', async () => {
+test('every attempt has the same ID and bytes but a new signature', async () => {
   const hook = await answering((response, _taken, count) => void response.writeHead(count < 3 ? 500 : 204).end());
   const endpoint = await addEndpoint(t, hook.url);
   const id = await enqueueDelivery(t, endpoint);
