@@ -46,8 +46,8 @@ export const activityQuery = Type.Object(
       'Placements to include, separated by commas. The other dimensions, and custom attributes by name or as ' +
         '`custom.KEY`, filter in the same way. A value without activity matches nothing.',
     ),
-    campaign: text('Ids of campaigns, separated by commas.'),
-    offer: text('Ids.'),
+    campaign: text('Campaign IDs, separated by commas.'),
+    offer: text('Offer IDs, separated by commas.'),
     country: text('ISO 3166-1 alpha-2 codes or `unknown`, separated by commas.'),
     device: text('Device types, such as mobile, tablet or desktop, separated by commas.'),
     os: text('Operating systems, such as ios, separated by commas.'),
