@@ -1023,6 +1023,17 @@ export const de: Messages = {
     destinationMissing: 'Diese Einstellung ist erforderlich.',
     destinationUnknown: 'Diese Einstellung gibt es für Ziele der Art {kind} nicht.',
     destinationValue: 'Der Wert ist für diese Einstellung ungültig.',
+    destinationSubject:
+      'Der Wert muss aus Wörtern bestehen, die durch Punkte getrennt sind, ohne Leerzeichen und * > ? # / \\ %. Er ' +
+      'darf nicht mit $ beginnen.',
+    destinationAscii: 'Der Wert muss aus 1 bis {max, number} ASCII-Zeichen ohne Leerzeichen bestehen.',
+    destinationName: 'Der Wert muss aus 1 bis {max, number} Zeichen bestehen (A–Z a–z 0–9 . _ -).',
+    destinationBucket:
+      'Der Wert muss aus 3 bis 63 Zeichen bestehen (a–z 0–9 . -) und mit a–z oder 0–9 beginnen und enden.',
+    destinationPrefix:
+      'Der Wert muss aus 1 bis 200 Zeichen bestehen (A–Z a–z 0–9 . _ / = -) und darf weder zwei Punkte ' +
+      'hintereinander enthalten noch mit einem Schrägstrich beginnen.',
+    destinationRegion: 'Der Wert muss aus 1 bis 40 Zeichen bestehen (a–z 0–9 -), z. B. eu-central-1.',
     destinationServer: 'Geben Sie einen Server ohne Pfad an, z. B. nats.example.com:4222 oder https://s3.example.com.',
     destinationSecret:
       'Geben Sie die Zugangsdaten neu ein. Gespeicherte Zugangsdaten gelten nur für denselben Server und Benutzer.',

@@ -933,6 +933,15 @@ export const en = {
     destinationMissing: 'This setting is required.',
     destinationUnknown: '{kind} destinations do not have this setting.',
     destinationValue: 'The value is not valid for this setting.',
+    destinationSubject:
+      'The value must consist of words separated by dots, without spaces and * > ? # / \\ %, and not begin with $.',
+    destinationAscii: 'The value must consist of 1 to {max, number} ASCII characters, without spaces.',
+    destinationName: 'The value must consist of 1 to {max, number} characters (A–Z a–z 0–9 . _ -).',
+    destinationBucket: 'The value must consist of 3 to 63 characters (a–z 0–9 . -) and begin and end with a–z or 0–9.',
+    destinationPrefix:
+      'The value must consist of 1 to 200 characters (A–Z a–z 0–9 . _ / = -), and must not contain two dots in a row ' +
+      'or begin with a slash.',
+    destinationRegion: 'The value must consist of 1 to 40 characters (a–z 0–9 -), such as eu-central-1.',
     destinationServer: 'Enter a server without a path, such as nats.example.com:4222 or https://s3.example.com.',
     destinationSecret: 'Enter the secret again. Stored secrets are not used after the server or the user changes.',
     queueUrl: 'Enter a queue URL, such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders.',
