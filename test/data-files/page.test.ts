@@ -24,13 +24,15 @@ const path = '/dashboard/operator/data-files';
 const bodyIn = async (language = 'en'): Promise<string> =>
   (await operator.get(path, { 'accept-language': language })).body.replaceAll(/\s+/g, ' ');
 
+const storageError = (message: string): Error => Object.assign(new Error(message), { name: 'StorageError' });
+
 test('operators see the latest exports and why the last one failed, and other users do not', async () => {
   expect(await bodyIn()).toContain('waiting for the first export');
   await exportAll(t, folder.storage);
   const body = await bodyIn();
   expect(body).toContain('up to date');
   expect(body).toContain(folder.path);
-  await noteFailure(t.pool, 'The bucket responded with 403 to PUT: <b>AccessDenied</b>');
+  await noteFailure(t.pool, storageError('The bucket responded with 403 to PUT: <b>AccessDenied</b>'));
   expect(await bodyIn()).toContain('PUT: &lt;b&gt;AccessDenied&lt;/b&gt;');
   expect(await bodyIn('de')).toContain('fehlgeschlagen');
   const admin = await signInAs(t, 'admin');
@@ -51,7 +53,7 @@ test('every publisher gets an alert with the storage error while exports fail, a
   const alerts = async () =>
     (await t.pool.query("select ended_at is not null as over from alerts where kind = 'data_files.failing'")).rows;
   await exportAll(t, folder.storage);
-  await noteFailure(t.pool, 'The bucket responded with 507 to PUT: <b>QuotaExceeded</b>');
+  await noteFailure(t.pool, storageError('The bucket responded with 507 to PUT: <b>QuotaExceeded</b>'));
   await run();
   expect(await alerts()).toEqual([]);
   nowMs += 16 * minuteMs;
