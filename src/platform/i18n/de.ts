@@ -3490,7 +3490,6 @@ export const de: Messages = {
     windowLength: '{hours, plural, one {1 Stunde} other {# Stunden}}',
     windowHint: 'Letzte volle Stunden. Veränderungen werden mit denselben Stunden der Vorwoche verglichen.',
     currency: 'Währung',
-    currencyHint: 'Nur für den Umsatz.',
     preview: 'Vorschau',
     recipients: 'Jede Meldung erscheint im Posteingang.',
     previewHint: 'Zeigt, wann diese Meldung gesendet worden wäre.',

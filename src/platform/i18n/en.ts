@@ -3231,7 +3231,6 @@ export const en = {
     windowLength: '{hours, plural, one {1 hour} other {# hours}}',
     windowHint: 'Last complete hours. Changes are compared with the same hours of the previous week.',
     currency: 'Currency',
-    currencyHint: 'Only for revenue.',
     preview: 'Preview',
     recipients: 'Each alert appears in the inbox.',
     previewHint: 'Shows when this alert would have been sent.',
