@@ -7,6 +7,7 @@ import { checkButton, fileCheckArea, fileFields, warningText } from '../../shell
 import { count, instantToLocal, momentOr } from '../../shell/format.ts';
 import { columns, createForm, type FormBuilder, moreFields } from '../../shell/forms.ts';
 import { defaultButton } from '../../shell/row-list.ts';
+import { storedVersion } from '../../shell/versions.ts';
 import { safeOdds } from '../loading/lines.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';
@@ -173,7 +174,8 @@ export const settingsToForm = (pool: PoolView, timeZone: string): FormValues => 
 });
 
 function settingsForm(context: PublisherContext, path: string, pool: PoolView, refused: Refused | null): Html {
-  const form = createForm(refused?.typed ?? settingsToForm(pool, context.publisher.timeZone), refused?.errors);
+  const stored = settingsToForm(pool, context.publisher.timeZone);
+  const form = createForm(refused?.typed ?? stored, refused?.errors);
   const choices = (['wrap', 'save', 'click'] as const).map((value) => ({
     value,
     text: t('coupons.giveAtChoice', { at: value }),
@@ -185,7 +187,7 @@ function settingsForm(context: PublisherContext, path: string, pool: PoolView, r
   });
   return html`
     <form class="form" method="post" action="${path}/settings" data-keep>
-      ${csrfField(context.viewer)}${hiddenField(expiresWas, pool.expires_at ?? '')}
+      ${csrfField(context.viewer)}${storedVersion(stored)}${hiddenField(expiresWas, pool.expires_at ?? '')}
       ${form.summary()}
       ${form.choices('give_at', { label: t('coupons.giveAt'), hint: t('coupons.giveAtHint'), choices })}
       ${columns([

@@ -21,6 +21,7 @@ import { localToInstant } from '../../shell/format.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import { isFragmentRequest, type PageResult, type Upload } from '../../shell/pages.ts';
 import { withStored } from '../../shell/row-list.ts';
+import { requireUnchanged } from '../../shell/versions.ts';
 import { safeOdds } from '../loading/lines.ts';
 import type { CouponService } from '../service.ts';
 import { codePages } from './code-list.ts';
@@ -123,6 +124,7 @@ export function couponPages(app: App, services: Services): void {
     act(async (context, fields) => {
       const { timeZone } = context.publisher;
       const stored = settingsToForm(await service.pool(...callOf(context)), timeZone);
+      requireUnchanged(fields, stored);
       await service.change(...callOf(context), settingsIn(withStored(fields, stored), timeZone));
       return t('coupons.saved');
     }, 'settings'),

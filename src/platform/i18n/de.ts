@@ -2160,9 +2160,8 @@ export const de: Messages = {
     add: '{noun} hinzufügen',
     changedSince: 'Nichts wurde rückgängig gemacht, weil {fields} seit dem Speichern erneut geändert wurde.',
     conflict:
-      '<b>Während Ihrer Bearbeitung hat jemand anderes Änderungen gespeichert.</b> Unten stehen Ihre Werte. ' +
-      'Speichern Sie noch einmal, um die anderen Änderungen zu überschreiben, oder laden Sie die Seite neu, um Ihre ' +
-      'Werte zu verwerfen.',
+      '<b>Dies wurde geändert, seit Sie die Seite geöffnet haben.</b> Unten stehen Ihre Werte. Speichern Sie erneut, ' +
+      'um die anderen Änderungen zu überschreiben, oder laden Sie die Seite neu, um Ihre Werte zu verwerfen.',
     copied: 'Das ist eine Kopie. Sie ist pausiert, bis Sie sie aktivieren.',
     copyNeedsApproval:
       'Nichts wurde dupliziert, weil neue Angebote und Bilder eine Freigabe brauchen. Legen Sie sie einzeln an. ' +
@@ -4428,8 +4427,9 @@ export const de: Messages = {
     loyaltyRate: 'Treueprämien je Einheit Vergütung',
     saved: 'Einstellungen gespeichert.',
     conflict:
-      'Jemand anderes hat diese Einstellungen inzwischen geändert. Unten stehen Ihre Werte. Speichern Sie erneut, um ' +
-      'die anderen Änderungen zu überschreiben.',
+      'Diese Einstellungen wurden geändert, seit Sie die Seite geöffnet haben. Unten stehen Ihre Werte. Speichern ' +
+      'Sie erneut, um die anderen Änderungen zu überschreiben, oder laden Sie die Seite neu, um Ihre Werte zu ' +
+      'verwerfen.',
     title: 'Allgemeine Einstellungen',
     lead: 'Standardeinstellungen für alle Anzeigenplätze und Designs.',
     featuresHint: 'Bitten Sie Ihren Betreiber, Funktionen freizuschalten.',

@@ -1983,8 +1983,8 @@ export const en = {
     add: 'Add {noun}',
     changedSince: 'Nothing was undone because {fields} has been changed again since you saved it.',
     conflict:
-      '<b>Someone else changed this while you were editing.</b> Your values are below. Save again to overwrite the ' +
-      'other changes, or reload the page to discard your values.',
+      '<b>This has changed since you opened the page.</b> Your values are below. Save again to overwrite the other ' +
+      'changes, or reload the page to discard your values.',
     copied: 'This is a copy. It is paused until you activate it.',
     copyNeedsApproval:
       'Nothing was duplicated because new offers and images need approval. Add them one by one. Perkwire saves each ' +
@@ -4137,8 +4137,8 @@ export const en = {
     loyaltyRate: 'Loyalty rewards per unit of payout',
     saved: 'Settings saved.',
     conflict:
-      'Someone else changed these settings while you were editing. Your values are shown below. Save again to ' +
-      'overwrite the other changes.',
+      'These settings have changed since you opened this page. Your values are shown below. Save again to overwrite ' +
+      'the other changes, or reload the page to discard your values.',
     title: 'General settings',
     lead: 'Default settings for all placements and themes.',
     featuresHint: 'To enable a feature, ask your operator.',

@@ -2,7 +2,6 @@ import { listsAt, rulesOf, withoutUnusedDetails } from '../../../catalog/control
 import { normaliseName } from '../../../catalog/names.ts';
 import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import type { OfferLists, StoredControls } from '../../../catalog/types.ts';
-import { versionField } from '../../../management/crud-editor.ts';
 import type { Values, Warning } from '../../../management/resource.ts';
 import { PreconditionFailed } from '../../../management/rows.ts';
 import { AppError } from '../../../platform/errors.ts';
@@ -24,6 +23,7 @@ import { columns, createForm, type FormBuilder, fieldGroup, joinList, splitList 
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
 import { defaultButton, rowList, withRowChange, withStored } from '../../../shell/row-list.ts';
+import { versionField } from '../../../shell/versions.ts';
 import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
 import type { PageServices } from '../services.ts';
