@@ -17,6 +17,8 @@ import { type CodeStatus, cardId, codesLink, roughHours } from './paths.ts';
 type OfferCoupons = { offerId: number; pool: PoolView | null; stock: StockView };
 
 export const fileField = 'codes_file';
+/** Name of the text area for pasted codes, which are read like a file. */
+export const pasteField = 'codes';
 
 /**
  * Form that is shown again with the submitted values because it was rejected. `check` is the result of a dry run, after
@@ -137,6 +139,14 @@ function addForm(context: PublisherContext, path: string, refused: Refused | nul
   const fields = {
     file: html`
       ${form.custom(fileField, t('coupons.file'), file)}
+      ${form.textarea(pasteField, {
+        label: t('coupons.paste'),
+        hint: t('coupons.pasteHint'),
+        rows: 5,
+        code: true,
+        secret: true,
+        autocomplete: 'off',
+      })}
       ${fileFields(form, { hasColumn: true })}
       <div class="form-end">${checkButton(`${path}/add`)}</div>
       ${fileCheckArea(refused?.check ?? nothing)}`,

@@ -2104,10 +2104,14 @@ export const de: Messages = {
     hoursLeft: 'beim heutigen Verbrauch genug für etwa {hours, number} Stunden',
     loading: 'Codes werden geladen: bisher {count, number} Zeilen gelesen.',
     file: 'CSV-Datei',
+    paste: 'Oder Codes einfügen',
+    pasteHint: 'Ein Code pro Zeile. Laden Sie mehr als 500 KB als Datei hoch.',
+    chooseFile: 'Wählen Sie eine Datei aus oder fügen Sie die Codes ein.',
+    fileOrPaste: 'Sie haben eine Datei ausgewählt und Codes eingefügt. Entfernen Sie eines von beiden.',
     source: 'Woher kommen die Codes?',
     sourceChoice:
-      '{source, select, file {Eine Datei mit einem Code pro Nutzer} pattern {Ein Muster, das einen Code pro Nutzer ' +
-      'erzeugt} other {Ein Code für alle Nutzer}}',
+      '{source, select, file {Eine Datei oder Liste mit einem Code pro Nutzer} pattern {Ein Muster, das einen Code ' +
+      'pro Nutzer erzeugt} other {Ein Code für alle Nutzer}}',
     pattern: 'Muster',
     patternHint: '# steht für eine Ziffer, ? für einen Buchstaben, * für beides. Zum Beispiel SPRING-********.',
     strong: 'Schwer zu erraten: Nur 1 von {odds} möglichen Codes ist gültig.',

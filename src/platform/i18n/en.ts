@@ -1929,10 +1929,14 @@ export const en = {
     hoursLeft: 'enough for about {hours, number} hours at today’s rate',
     loading: 'Loading codes: {count, number} lines read so far.',
     file: 'CSV file',
+    paste: 'Or paste the codes',
+    pasteHint: 'One code per line. For more than 500 KB, upload a file.',
+    chooseFile: 'Choose a file or paste the codes.',
+    fileOrPaste: 'You chose a file and pasted codes. Remove one of them.',
     source: 'Where do the codes come from?',
     sourceChoice:
-      '{source, select, file {A file with one code per user} pattern {A pattern that creates one code per user} ' +
-      'other {One code for all users}}',
+      '{source, select, file {A file or list with one code per user} pattern {A pattern that creates one code per ' +
+      'user} other {One code for all users}}',
     pattern: 'Pattern',
     patternHint: '# is a digit, ? is a letter, * is either. For example, SPRING-********.',
     strong: 'Hard to guess: only 1 in {odds} possible codes is valid.',
