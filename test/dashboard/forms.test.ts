@@ -465,3 +465,29 @@ test('the Back button leads from a saved row to its empty form, even if the form
   await page.getByRole('heading', { name: 'New advertiser' }).waitFor();
   expect(page.url()).toMatch(/\/advertisers\/new$/);
 });
+
+test('a form on a slow connection is sent once, and its button shows that it is being sent', async () => {
+  const page = await open('admin', '/settings/placements/new');
+  let sent = 0;
+  let release = (): void => {};
+  const isReleased = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route('**/settings/placements', async (route) => {
+    if (route.request().method() === 'POST') {
+      sent += 1;
+      await isReleased;
+    }
+    await route.continue();
+  });
+  await page.getByLabel('Name', { exact: true }).fill('slow-network');
+  const save = page.getByRole('button', { name: 'Save', exact: true }).last();
+  await save.dblclick();
+  await page.locator('.button[data-sending]:disabled').waitFor();
+  await page.keyboard.press('Enter');
+  release();
+  await toast(page, 'slow-network');
+  expect(sent).toBe(1);
+  expect(await save.isEnabled()).toBe(true);
+  await page.close();
+});
