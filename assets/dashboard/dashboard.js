@@ -102,7 +102,7 @@ const hasFile = (form) => [...form.querySelectorAll('input[type="file"]')].some(
 function setSending(form, submitter, isSending) {
   for (const submit of form.querySelectorAll(isSending ? 'button:not([type="button"])' : 'button[disabled]'))
     submit.disabled = isSending;
-  submitter?.toggleAttribute('data-sending', isSending);
+  submitter?.toggleAttribute('data-sending', isSending && form.dataset.download === undefined);
 }
 document.addEventListener('submit', (event) => {
   const { target: form, submitter } = event;

@@ -219,7 +219,12 @@ function foundCard(context: PublisherContext, { subject, counts, attributes }: U
       ${table(t('privacyDesk.found'), heads, kinds)}
       ${attributeTable(attributes)}
       <div class="actions">
-        ${actionButton(context, { ...button, to: context.path(`${path}/export`), text: t('privacyDesk.export') })}
+        ${actionButton(context, {
+          ...button,
+          to: context.path(`${path}/export`),
+          text: t('privacyDesk.export'),
+          isDownload: true,
+        })}
         ${actionButton(context, {
           ...button,
           to: context.path(`${path}/erase`),
