@@ -95,8 +95,10 @@ describe('a draft of a manager that was refused', () => {
     await refuse(id);
     expect((await proposeAgain(id, await signInAs(t, 'analyst'))).statusCode).toBe(403);
     await proposeAgain(id);
-    const { headers } = await proposeAgain(id);
-    expect(headers.location).toBe(own(`/drafts/${id}`));
+    const second = await manager.post(own(`/drafts/${id}/edit`), { ...fields, title: 'From another tab' });
+    expect(second.statusCode).toBe(422);
+    expect(second.body).toContain('This draft has been decided or proposed again in the meantime.');
+    expect(second.body).toContain('value="From another tab"');
     expect((await t.pool.query('select from drafts')).rowCount).toBe(2);
   });
 

@@ -2379,7 +2379,8 @@ export const de: Messages = {
       '{# Stunde} other {# Stunden}}} other {{count, plural, one {# Tag} other {# Tagen}}}}',
     changes: 'Änderungen',
     creative: 'Bild',
-    decidedAlready: 'Über diesen Entwurf wurde bereits entschieden. Laden Sie die Seite neu.',
+    decidedAlready:
+      'Über diesen Entwurf wurde inzwischen entschieden, oder er wurde erneut vorgeschlagen. Laden Sie die Seite neu.',
     decidedBy: 'Entschieden von',
     decidedForYou: 'Entscheidungen zu Ihren Entwürfen:',
     imageKept: 'Dieses Bild bleibt, wenn Sie keine andere Datei wählen.',

@@ -2199,7 +2199,7 @@ export const en = {
       'hour} other {# hours}}} other {{count, plural, one {# day} other {# days}}}}',
     changes: 'Changes',
     creative: 'Image',
-    decidedAlready: 'Someone else has already decided on this draft. Reload the page.',
+    decidedAlready: 'This draft has been decided or proposed again in the meantime. Reload the page.',
     decidedBy: 'Decided by',
     decidedForYou: 'Decisions on your drafts:',
     imageKept: 'This image is kept unless you select another file.',
