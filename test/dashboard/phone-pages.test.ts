@@ -70,6 +70,20 @@ test('no page except lists is longer than 3,000 pixels on a phone', { timeout: t
   expect(tooLong).toEqual([]);
 });
 
+test.each([
+  ['NATS', 'nats', 'Subject'],
+  ['Kafka', 'kafka', 'Topic'],
+])('the form for a new endpoint with %s stays short after an error', async (_, kind, field) => {
+  await page.setExtraHTTPHeaders({ 'accept-language': 'en' });
+  await page.goto(`${demo.url}${base}/settings/webhooks/new`);
+  await page.locator(`input[value="${kind}"]`).check();
+  await page.locator(`[name^="${kind}."]`).and(page.getByLabel(field)).fill('not / valid');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('alert').waitFor();
+  expect(await heightOf()).toBeLessThanOrEqual(maxHeight);
+  await page.setExtraHTTPHeaders({});
+});
+
 test('tabs are scrolled to the open page, and the buttons of a row stay within its block', async () => {
   await page.goto(`${demo.url}${base}/settings/webhooks/all`);
   const isInside = (inner: { x: number; width: number } | null): boolean =>
