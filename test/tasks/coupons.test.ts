@@ -53,7 +53,7 @@ test(
     await page.locator('#coupons summary', { hasText: 'Add codes' }).click();
     const buffer = Buffer.from('code\nGOLD-7Q2X-91\nGOLD-K4M8-20\n');
     await page.getByLabel('CSV file').setInputFiles({ name: 'codes.csv', mimeType: 'text/csv', buffer });
-    await page.getByRole('button', { name: 'Check file' }).click();
+    await page.getByRole('button', { name: 'Check codes' }).click();
     await page.locator('#file-check').getByText('GOLD-7Q2X-91').waitFor();
     await page.getByRole('button', { name: 'Add codes' }).click();
     await page.getByText('2 codes added.').waitFor();

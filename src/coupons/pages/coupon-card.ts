@@ -148,7 +148,7 @@ function addForm(context: PublisherContext, path: string, refused: Refused | nul
         autocomplete: 'off',
       })}
       ${fileFields(form, { hasColumn: true })}
-      <div class="form-end">${checkButton(`${path}/add`)}</div>
+      <div class="form-end">${checkButton(`${path}/add`, t('coupons.check'))}</div>
       ${fileCheckArea(refused?.check ?? nothing)}`,
     pattern: patternFields(form, path, refused?.odds),
     shared: form.input('shared', { label: t('coupons.shared'), hint: t('coupons.sharedHint') }),
