@@ -4,7 +4,7 @@ import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { actionButton, badge, card, csrfField, descriptionList, hiddenField, notice } from '../../shell/components.ts';
 import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
 import { checkButton, fileCheckArea, fileFields, warningText } from '../../shell/files.ts';
-import { count, instantToLocal, momentOr } from '../../shell/format.ts';
+import { count, instantToLocal, moment } from '../../shell/format.ts';
 import { columns, createForm, type FormBuilder, moreFields } from '../../shell/forms.ts';
 import { defaultButton } from '../../shell/row-list.ts';
 import { storedVersion } from '../../shell/versions.ts';
@@ -74,15 +74,21 @@ function stockPart(context: PublisherContext, pool: PoolView, stock: StockView):
   const { publisher } = context;
   const codes = (status: CodeStatus) => codesLink(context, pool.offer_id, status, stock[status]);
   const { hours_left: hoursLeft } = stock;
-  const estimate = hoursLeft === null ? null : t('coupons.hoursLeft', { hours: roughHours(hoursLeft) });
-  const hours = estimate !== null && html`<br><small>${estimate}</small>`;
-  const stockText = html`${count(stock.left)} ${stock.low ? badge(t('coupons.low'), 'warn') : nothing}${hours}`;
+  const isLow = stock.low && stock.left > 0;
+  const estimate = hoursLeft === null || stock.left === 0 ? null : roughHours(hoursLeft);
+  const hours = estimate !== null && html`<br><small>${t('coupons.hoursLeft', { hours: estimate })}</small>`;
+  const stockText = html`${count(stock.left)} ${isLow ? badge(t('coupons.low'), 'warn') : nothing}${hours}`;
   const ended = stock.expired ? badge(t('coupons.expired'), 'bad') : nothing;
   const { loading } = stock;
   return html`
     ${
       pool.paused_since !== null &&
-      notice('warn', html`<p>${tHtml('stop.codes', {})} ${momentOr(publisher, pool.paused_since)}</p>`)
+      notice(
+        'warn',
+        html`
+          <p>${tHtml('stop.codes', {})}</p>
+          <p class="hint">${tHtml('coupons.pausedSince', { time: moment(publisher, pool.paused_since) })}</p>`,
+      )
     }
     ${emptyNotice(pool, stock)}
     ${stock.guess_odds !== null && stock.guess_odds < safeOdds && oddsNotice(stock.guess_odds)}

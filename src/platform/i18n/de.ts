@@ -2106,6 +2106,7 @@ export const de: Messages = {
     file: 'CSV-Datei',
     paste: 'Oder Codes einfügen',
     pasteHint: 'Ein Code pro Zeile. Laden Sie mehr als 500 KB als Datei hoch.',
+    pausedSince: 'Seit {time}',
     check: 'Codes prüfen',
     chooseFile: 'Wählen Sie eine Datei aus oder fügen Sie die Codes ein.',
     fileOrPaste: 'Sie haben eine Datei ausgewählt und Codes eingefügt. Entfernen Sie eines von beiden.',

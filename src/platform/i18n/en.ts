@@ -1931,6 +1931,7 @@ export const en = {
     file: 'CSV file',
     paste: 'Or paste the codes',
     pasteHint: 'One code per line. For more than 500 KB, upload a file.',
+    pausedSince: 'Since {time}',
     check: 'Check codes',
     chooseFile: 'Choose a file or paste the codes.',
     fileOrPaste: 'You chose a file and pasted codes. Remove one of them.',
