@@ -3890,6 +3890,8 @@ export const de: Messages = {
     state: 'Status',
     finished: 'Abgeschlossen',
     erased: 'Bereinigt oder gelöscht',
+    dataFiles:
+      'Datendateien enthalten die Person, bis ein Betreiber perkwire data compact ausführt (<link>Anleitung</link>).',
     erasedHint:
       'Tracking-Ereignisse, ausgewählte Perks und Conversions sind hier nicht mitgezählt. Sie bleiben ohne Bezug zur ' +
       'Person für Berichte erhalten. Nachrichten, Attribute und andere Daten, die nur die Person betreffen, werden ' +

@@ -3623,6 +3623,8 @@ export const en = {
     state: 'Status',
     finished: 'Completed',
     erased: 'Cleared or deleted',
+    dataFiles:
+      'Data files contain the person until an operator runs perkwire data compact (<link>erasure and compaction</link>).',
     erasedHint:
       'Tracking events, selected perks and conversions are not counted here. They are kept for reports, without any ' +
       'link to the person. Messages, attributes and other data that is only about the person are deleted as well.',
