@@ -494,7 +494,7 @@ test('a form on a slow connection is sent once, and its button shows that it is 
     }
     await route.continue();
   });
-  await page.getByLabel('Name', { exact: true }).fill('slow-network');
+  await page.locator('#f-name').fill('slow-network');
   const save = page.getByRole('button', { name: 'Save', exact: true }).last();
   await save.dblclick();
   await page.locator('.button[data-sending]:disabled').waitFor();
