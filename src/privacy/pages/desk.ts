@@ -282,7 +282,7 @@ function erasureTable({ publisher }: PublisherContext, erasures: readonly Erasur
     ${hasDataFiles && html`<p class="hint">${tHtml('privacyDesk.dataFiles', { link: compactionLink })}</p>`}`;
 }
 
-const compactionLink = (text: string): Html => link('/docs/guides/data-files#erasure-and-compaction', text);
+const compactionLink = (text: Html): Html => link('/docs/guides/data-files#erasure-and-compaction', text);
 
 /** Returns the number of erased records by kind, with the same names as in the stored data of a person. */
 const erasedText = ({ counts }: Erasure): string =>
