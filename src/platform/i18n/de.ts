@@ -2238,6 +2238,7 @@ export const de: Messages = {
     attemptQueued: 'Zustellversuch eingeplant.',
     attempts: 'Versuche',
     attemptsLead: 'Alle Versuche haben dieselbe ID und denselben Inhalt. Jeder wird neu signiert.',
+    earlierAttempts: '{count, plural, one {# früherer Versuch} other {# frühere Versuche}}',
     back: 'Zurück zu den Zustellungen',
     cancelled: 'Erneute Zustellung abgebrochen. Bereits eingeplante Zustellungen werden noch gesendet.',
     copyAsCurl: 'Als curl-Befehl kopieren',

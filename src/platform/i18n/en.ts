@@ -2061,6 +2061,7 @@ export const en = {
     attemptQueued: 'Attempt scheduled.',
     attempts: 'Attempts',
     attemptsLead: 'All attempts have the same ID and body. Each one has a new signature.',
+    earlierAttempts: '{count, plural, one {# earlier attempt} other {# earlier attempts}}',
     back: 'Back to deliveries',
     cancelled: 'Redelivery cancelled. Deliveries that are already queued will still be sent.',
     copyAsCurl: 'Copy as curl',
