@@ -166,17 +166,20 @@ test.each<[string, string, string, Change, Change]>([
     { url: 'https://first.example/' },
     { url: 'https://second.example/' },
   ],
-])('of two tabs with the form for %s, the second one to save is asked first', async (_, page, action, first, second) => {
-  const load = async () => valuesOf((await admin.get(own(page))).body, own(action));
-  const needed = { 'traits.0.to': 'plan', delivery: 'smtp' };
-  const opened = { ...needed, ...(await load()) };
-  const save = (fields: Change) => admin.post(own(action), { ...opened, ...fields });
-  expect((await save(first)).statusCode).toBeLessThan(400);
-  const refused = await save(second);
-  expect(refused.body).toContain('These settings have changed since you opened this page.');
-  expect(valuesOf(refused.body, own(action))).toMatchObject(second);
-  expect(await load()).toMatchObject(first);
-  const { _version = '' } = valuesOf(refused.body, own(action));
-  expect((await save({ ...second, _version })).statusCode).toBe(303);
-  expect(await load()).toMatchObject(second);
-});
+])(
+  'of two tabs with the form for %s, the second one to save is asked first',
+  async (_, page, action, first, second) => {
+    const load = async () => valuesOf((await admin.get(own(page))).body, own(action));
+    const needed = { 'traits.0.to': 'plan', delivery: 'smtp' };
+    const opened = { ...needed, ...(await load()) };
+    const save = (fields: Change) => admin.post(own(action), { ...opened, ...fields });
+    expect((await save(first)).statusCode).toBeLessThan(400);
+    const refused = await save(second);
+    expect(refused.body).toContain('These settings have changed since you opened this page.');
+    expect(valuesOf(refused.body, own(action))).toMatchObject(second);
+    expect(await load()).toMatchObject(first);
+    const { _version = '' } = valuesOf(refused.body, own(action));
+    expect((await save({ ...second, _version })).statusCode).toBe(303);
+    expect(await load()).toMatchObject(second);
+  },
+);

@@ -7,7 +7,17 @@ import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../platform/lib/uuid7.ts';
 import { wordProblem } from '../../platform/problem.ts';
 import { type ErasedCounts, type IdentifierKind, identifierKinds, type UserSubject } from '../../platform/user-data.ts';
-import { actionButton, badge, card, emptyState, link, pager, saveForm, type Tone, table } from '../../shell/components.ts';
+import {
+  actionButton,
+  badge,
+  card,
+  emptyState,
+  link,
+  pager,
+  saveForm,
+  type Tone,
+  table,
+} from '../../shell/components.ts';
 import { type FieldErrors, type Fields, queryText } from '../../shell/context.ts';
 import { count, moment, momentOr } from '../../shell/format.ts';
 import { columns, createForm } from '../../shell/forms.ts';
