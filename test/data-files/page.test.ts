@@ -102,8 +102,8 @@ test('an admin chooses plain user IDs in the settings, the audit log records it,
 test('the page with privacy requests says until when data files contain an erased person', async () => {
   const admin = await signInAs(t, 'admin');
   const desk = `/dashboard/p/${t.publisher.id}/settings/privacy`;
-  const asked = await admin.post(`${desk}/erase`, { identifier: 'user-1', named_by: 'pub_user_id' });
-  expect(asked.statusCode, asked.body).toBe(303);
+  const answer = await admin.post(`${desk}/erase`, { identifier: 'user-1', named_by: 'pub_user_id' });
+  expect(answer.statusCode, answer.body).toBe(303);
   const body = (await admin.get(desk)).body.replaceAll(/\s+/g, ' ');
   expect(body).toContain('Data files contain the person until an operator runs perkwire data compact');
   expect(body).toContain('href="/docs/guides/data-files#erasure-and-compaction"');
