@@ -98,7 +98,7 @@ const resubmitMs = 8000;
 const resubmitFileMs = 120_000;
 const hasFile = (form) => [...form.querySelectorAll('input[type="file"]')].some(({ files }) => files.length > 0);
 
-/** Disables the buttons of a form, of which the pressed one shows that the form is being sent, or enables them again. */
+/** Disables the buttons of a form while it is being sent, which the pressed one shows, or enables them again. */
 function setSending(form, submitter, isSending) {
   for (const submit of form.querySelectorAll(isSending ? 'button:not([type="button"])' : 'button[disabled]'))
     submit.disabled = isSending;

@@ -6,8 +6,7 @@ import { type FieldErrors, type FormValues, type PageContext, roleName } from '.
 import { fieldName } from '../shell/format.ts';
 import { createForm, type FormBuilder, sectionIndex } from '../shell/forms.ts';
 import type { Page } from '../shell/layout.ts';
-import { defaultButton } from '../shell/row-list.ts';
-import { versionField } from '../shell/versions.ts';
+import { defaultButton, versionField } from '../shell/row-list.ts';
 import {
   type Crud,
   canWrite,

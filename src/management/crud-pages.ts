@@ -15,8 +15,7 @@ import {
 import { fieldName } from '../shell/format.ts';
 import type { Page } from '../shell/layout.ts';
 import type { PageResult, Pages, Upload } from '../shell/pages.ts';
-import { withRowChange, withStored } from '../shell/row-list.ts';
-import { versionField } from '../shell/versions.ts';
+import { versionField, withRowChange, withStored } from '../shell/row-list.ts';
 import { ApprovalRequired } from './approval.ts';
 import { changeSelected } from './crud/bulk.ts';
 import { listPage } from './crud/list.ts';

@@ -480,28 +480,25 @@ test('the Back button leads from a saved row to its empty form, even if the form
   expect(page.url()).toMatch(/\/advertisers\/new$/);
 });
 
-test('a form on a slow connection is sent once, and its button shows that it is being sent', async () => {
-  const page = await open('admin', '/settings/placements/new');
-  let sent = 0;
-  let release = (): void => {};
-  const isReleased = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+test('a form that is being sent cannot be sent again, and its button shows it', async () => {
+  const page = await open('admin', '/settings/placements');
+  await page.clock.install();
+  await page.goto(`${demo.url}${base()}/settings/placements/new`);
+  const sent: string[] = [];
+  // With this status, the browser stays on the page.
   await page.route('**/settings/placements', async (route) => {
-    if (route.request().method() === 'POST') {
-      sent += 1;
-      await isReleased;
-    }
-    await route.continue();
+    sent.push(route.request().postData() ?? '');
+    await route.fulfill({ status: 204 });
   });
   await page.locator('#f-name').fill('slow-network');
   const save = page.getByRole('button', { name: 'Save', exact: true }).last();
-  await save.dblclick();
-  await page.locator('.button[data-sending]:disabled').waitFor();
-  await page.keyboard.press('Enter');
-  release();
-  await toast(page, 'slow-network');
-  expect(sent).toBe(1);
-  expect(await save.isEnabled()).toBe(true);
-  await page.close();
+  await save.click();
+  await page.clock.runFor(1000);
+  expect([await save.isDisabled(), await save.getAttribute('data-sending')]).toEqual([true, '']);
+  await save.click({ force: true });
+  await page.locator('#f-name').press('Enter');
+  await page.clock.runFor(8000);
+  expect([await save.isDisabled(), await save.getAttribute('data-sending')]).toEqual([false, null]);
+  expect(sent).toEqual([expect.stringContaining('slow-network')]);
+  await page.close({ runBeforeUnload: false });
 });

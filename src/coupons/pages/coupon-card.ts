@@ -6,8 +6,7 @@ import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.
 import { checkButton, fileCheckArea, fileFields, warningText } from '../../shell/files.ts';
 import { count, instantToLocal, moment } from '../../shell/format.ts';
 import { columns, createForm, type FormBuilder, moreFields } from '../../shell/forms.ts';
-import { defaultButton } from '../../shell/row-list.ts';
-import { storedVersion } from '../../shell/versions.ts';
+import { defaultButton, storedVersion } from '../../shell/row-list.ts';
 import { safeOdds } from '../loading/lines.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';

@@ -19,7 +19,7 @@ import {
 import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
 import { count, languageName, moment } from '../../shell/format.ts';
 import { columns, createForm, moreFields } from '../../shell/forms.ts';
-import { storedVersion } from '../../shell/versions.ts';
+import { storedVersion } from '../../shell/row-list.ts';
 import type { SuppressionReason } from '../addresses.ts';
 import type { MessageRow } from '../routes.ts';
 

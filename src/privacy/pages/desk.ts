@@ -166,6 +166,7 @@ async function show(
     listErasures(executor, publisherId, { limit: erasuresPerPage, before: isUuid7(cursor) ? cursor : null }),
   );
   const own = context.path(path);
+  const requests = erasures.length === 0 ? noRequests() : erasureTable(context, erasures, hasDataFiles);
   const errors = problem === undefined ? [] : [{ path: '/identifier', message: problem }];
   return {
     title: t('nav.privacyDesk'),
@@ -175,7 +176,7 @@ async function show(
     body: html`
       ${card(t('privacyDesk.user'), userForm(context, typed ?? typedOf(summary?.subject), errors))}
       ${summary === undefined ? nothing : foundCard(context, summary)}
-      ${card(t('privacyDesk.requests'), erasures.length === 0 ? noRequests() : erasureTable(context, erasures, hasDataFiles))}
+      ${card(t('privacyDesk.requests'), requests)}
       ${pager(cursor === '' ? null : own, next === null ? null : `${own}?cursor=${next}`)}`,
   };
 }

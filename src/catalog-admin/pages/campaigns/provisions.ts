@@ -13,8 +13,7 @@ import {
 } from '../../../shell/context.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
-import { withRowChange } from '../../../shell/row-list.ts';
-import { versionField } from '../../../shell/versions.ts';
+import { versionField, withRowChange } from '../../../shell/row-list.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { listProvisions, setProvision } from '../../resources/provisions.ts';
 import type { PageServices } from '../services.ts';

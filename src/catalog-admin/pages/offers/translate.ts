@@ -13,7 +13,7 @@ import { fieldName, languageName, unknownLanguageText } from '../../../shell/for
 import { createForm, type FormBuilder } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
-import { versionField } from '../../../shell/versions.ts';
+import { versionField } from '../../../shell/row-list.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { offers } from '../../resources/offers.ts';
 import { idealLengthIn, maxLengthOf } from '../../resources/translations.ts';

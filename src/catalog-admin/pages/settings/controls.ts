@@ -22,8 +22,7 @@ import {
 import { columns, createForm, type FormBuilder, fieldGroup, joinList, splitList } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
-import { defaultButton, rowList, withRowChange, withStored } from '../../../shell/row-list.ts';
-import { versionField } from '../../../shell/versions.ts';
+import { defaultButton, rowList, versionField, withRowChange, withStored } from '../../../shell/row-list.ts';
 import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
 import type { PageServices } from '../services.ts';

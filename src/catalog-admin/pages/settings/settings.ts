@@ -10,8 +10,7 @@ import { type FieldErrors, type Fields, fieldErrorsOf, hasRole } from '../../../
 import { createForm, sectionIndex } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
-import { withStored } from '../../../shell/row-list.ts';
-import { versionField } from '../../../shell/versions.ts';
+import { versionField, withStored } from '../../../shell/row-list.ts';
 import { publishers } from '../../resources/publishers.ts';
 import type { PageServices } from '../services.ts';
 import { features, publisherFields, publisherToForm, readPublisher } from './publisher-form.ts';

@@ -5,7 +5,7 @@ import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { Problem } from '../../../platform/problem.ts';
 import type { Fields, FormValues } from '../../../shell/context.ts';
 import { chosenOf, columns, type FormBuilder, moreFields } from '../../../shell/forms.ts';
-import { versionField } from '../../../shell/versions.ts';
+import { versionField } from '../../../shell/row-list.ts';
 import { type DestinationKind, kindOf } from '../../destinations/kinds.ts';
 import { isCustomHeader } from '../../destinations/settings.ts';
 import { defaultSteps } from '../../dispatcher/settle/retry-schedule.ts';

@@ -18,7 +18,7 @@ import {
 import { type FieldErrors, type FormValues, hasRole } from '../../../shell/context.ts';
 import { createForm, moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { storedVersion } from '../../../shell/versions.ts';
+import { storedVersion } from '../../../shell/row-list.ts';
 import { kindOf } from '../../destinations/kinds.ts';
 import { endpointName, maxEndpoints } from '../../endpoint-store.ts';
 import { warnOfUrl } from '../../endpoints/url-warnings.ts';

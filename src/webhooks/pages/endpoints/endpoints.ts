@@ -12,8 +12,7 @@ import { type FieldErrors, type Fields, fieldErrorsOf, pathText, queryText, reas
 import { focusField } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
-import { withStored } from '../../../shell/row-list.ts';
-import { requireUnchanged } from '../../../shell/versions.ts';
+import { requireUnchanged, withStored } from '../../../shell/row-list.ts';
 import { readActivity } from '../../activity/activity.ts';
 import { findPage } from '../../deliveries/walk.ts';
 import { readDeliveries } from '../../delivery-store.ts';
