@@ -3624,8 +3624,7 @@ export const en = {
     state: 'Status',
     finished: 'Completed',
     erased: 'Cleared or deleted',
-    dataFiles:
-      'Data files contain the person until an operator runs perkwire data compact (<link>compaction</link>).',
+    dataFiles: 'Data files contain the person until an operator runs perkwire data compact (<link>compaction</link>).',
     erasedHint:
       'Tracking events, selected perks and conversions are not counted here. They are kept for reports, without any ' +
       'link to the person. Messages, attributes and other data that is only about the person are deleted as well.',
