@@ -113,6 +113,13 @@ describe('a draft of a manager that was refused', () => {
   });
 });
 
+test('a rejection without a reason leads to the field for the reason', async () => {
+  const id = await proposeOffer();
+  const { statusCode, body } = await admin.post(own(`/drafts/${id}/refuse`), { reason: '' });
+  expect(statusCode).toBe(422);
+  expect(body).toMatch(/role="alert"[\s\S]*href="#f-reason"/);
+});
+
 test('a draft of an advertiser is not edited by the publisher', async () => {
   const id = await proposeOffer();
   await t.pool.query('update drafts set advertiser_id = (select min(id) from advertisers) where id = $1', [id]);
