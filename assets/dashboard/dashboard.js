@@ -90,17 +90,28 @@ document.addEventListener('click', ({ target }) => {
   if (target.closest?.('a[href]')) replaceEntry();
 });
 
-/** How long the buttons of a submitted form stay disabled, in milliseconds, so that it is not submitted twice. */
+/**
+ * How long the buttons of a submitted form stay disabled, in milliseconds, so that it is not submitted twice. On a slow
+ * connection, a file takes longer.
+ */
 const resubmitMs = 8000;
+const resubmitFileMs = 120_000;
+const hasFile = (form) => [...form.querySelectorAll('input[type="file"]')].some(({ files }) => files.length > 0);
+
+/** Disables the buttons of a form while it is being sent, which the pressed one shows, or enables them again. */
+function setSending(form, submitter, isSending) {
+  for (const submit of form.querySelectorAll(isSending ? 'button:not([type="button"])' : 'button[disabled]'))
+    submit.disabled = isSending;
+  submitter?.toggleAttribute('data-sending', isSending && form.dataset.download === undefined);
+}
 document.addEventListener('submit', (event) => {
+  const { target: form, submitter } = event;
   if (event.defaultPrevented) return;
-  for (const submitter of event.target.querySelectorAll('button:not([type="button"])'))
-    setTimeout(() => {
-      submitter.disabled = true;
-    });
-  setTimeout(() => {
-    for (const submitter of event.target.querySelectorAll('button[disabled]')) submitter.disabled = false;
-  }, resubmitMs);
+  // Disable the buttons after the browser has read the form, which contains the name of the pressed one.
+  setTimeout(() => setSending(form, submitter, true));
+  setTimeout(() => setSending(form, submitter, false), hasFile(form) ? resubmitFileMs : resubmitMs);
+  // The Back button may show the page as it was left.
+  addEventListener('pageshow', () => setSending(form, submitter, false), { once: true });
 });
 
 /** Forms with unsaved edits. The browser asks for confirmation before it leaves the page. */

@@ -72,6 +72,11 @@
       event.preventDefault();
       all[at]?.click();
     }
+    // The browser would only empty the search field.
+    if (event.key === 'Escape') {
+      event.preventDefault();
+      finder.close();
+    }
   });
   finder.addEventListener('click', ({ target }) => {
     if (target === finder) finder.close();

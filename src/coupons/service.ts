@@ -168,7 +168,7 @@ export function createCouponService(deps: LoadDeps & { management: Management })
           await work.executor.query('update coupon_pools set shared_code = null where offer_id = $1', [offerId]);
         await markStock(work.executor, offerId, work.nowMs);
         await forgetOdds(work.executor, offerId);
-        await auditCodes(work, offerId, { removed: removed + unshared });
+        if (removed + unshared > 0) await auditCodes(work, offerId, { removed: removed + unshared });
         return { ...(await stockOf(work, offerId)), removed: removed + unshared };
       }),
     pool: (actor, publisherId, id) =>

@@ -36,10 +36,8 @@ export function createDataFiles({ platform }: DataFilesDeps) {
         const { state, run, rows } = await exportInThread({ databaseUrl, setting, atOnce: false }, isStopped);
         if (state === 'exported') logger.info({ run, rows }, 'data files exported');
       } catch (err) {
-        const { name, message } = err as Error;
-        if (name === 'StoppedError') return;
-        await noteFailure(pool, operatorText(name, message));
-        throw err;
+        await noteFailure(pool, err as Error);
+        if ((err as Error).name !== 'StoppedError') throw err;
       }
     },
   });
@@ -55,10 +53,6 @@ export function createDataFiles({ platform }: DataFilesDeps) {
     jobs: (): readonly Job[] => (dataFiles === null ? [] : [exporting(dataFiles)]),
   };
 }
-
-/** Returns the reason for a failure, for operators. Hides the messages of other errors, which may contain data. */
-const operatorText = (name: string, message: string): string =>
-  name === 'StorageError' || name === 'RestoredError' ? message : `The export failed: ${name}`;
 
 const navigation: readonly NavEntry[] = [
   {

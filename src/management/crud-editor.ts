@@ -6,7 +6,7 @@ import { type FieldErrors, type FormValues, type PageContext, roleName } from '.
 import { fieldName } from '../shell/format.ts';
 import { createForm, type FormBuilder, sectionIndex } from '../shell/forms.ts';
 import type { Page } from '../shell/layout.ts';
-import { defaultButton } from '../shell/row-list.ts';
+import { defaultButton, versionField } from '../shell/row-list.ts';
 import {
   type Crud,
   canWrite,
@@ -21,9 +21,6 @@ import {
 import { defaultsOf, type Values, type View } from './resource.ts';
 import { restorableDays } from './restore.ts';
 import { etagOf } from './rows.ts';
-
-/** Name of the hidden form field with the ETag of the row version from which the form was rendered. */
-export const versionField = '_version';
 
 export type Refused = {
   errors?: FieldErrors;

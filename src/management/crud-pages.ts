@@ -15,7 +15,7 @@ import {
 import { fieldName } from '../shell/format.ts';
 import type { Page } from '../shell/layout.ts';
 import type { PageResult, Pages, Upload } from '../shell/pages.ts';
-import { withRowChange, withStored } from '../shell/row-list.ts';
+import { versionField, withRowChange, withStored } from '../shell/row-list.ts';
 import { ApprovalRequired } from './approval.ts';
 import { changeSelected } from './crud/bulk.ts';
 import { listPage } from './crud/list.ts';
@@ -30,7 +30,7 @@ import {
   toFormValues,
   trailOf,
 } from './crud-definition.ts';
-import { conflictNotice, editorPage, newRowPage, type Refused, versionField } from './crud-editor.ts';
+import { conflictNotice, editorPage, newRowPage, type Refused } from './crud-editor.ts';
 import { openSection, sectionParameter, sectionsPage } from './crud-sections.ts';
 import type { ManagementClient } from './page-client.ts';
 import { defaultsOf, type Values, type View } from './resource.ts';

@@ -36,7 +36,12 @@ export function createPrivacy({ platform, catalog, accounts }: PrivacyDeps) {
     routes: async (app: App, { userData }: Parts) =>
       void (await app.register(privacyUserRoutes, { auth, management, desk: deskOf(userData) })),
     pages: (app: App, shell: Shell, { userData, management: client }: Parts & { management: ManagementClient }) =>
-      deskPages(app, { ...shell, desk: deskOf(userData), management: client }),
+      deskPages(app, {
+        ...shell,
+        desk: deskOf(userData),
+        management: client,
+        hasDataFiles: config.dataFiles !== null,
+      }),
     jobs: ({ userData }: Parts): readonly Job[] => [
       {
         name: 'erasure',

@@ -376,15 +376,17 @@ type ActionButton = {
   small?: boolean;
   /** Text of the confirmation dialog. If it is absent, there is no dialog. */
   confirm?: string;
+  /** Whether the response is a file, after which the browser stays on the page. */
+  isDownload?: boolean;
   values?: Readonly<Record<string, string | number>>;
 };
 
 /** Renders a button that changes data. The button has its own form, so that it works without scripts. */
 export function actionButton({ request }: PageContext, action: ActionButton): Html {
-  const { to, text, kind = '', small = false, confirm, values = {} } = action;
+  const { to, text, kind = '', small = false, confirm, isDownload = false, values = {} } = action;
   const confirmation = confirm !== undefined && html` data-confirm="${confirm}" data-confirm-button="${text}"`;
   return html`
-    <form method="post" action="${to}" class="inline"${confirmation}>
+    <form method="post" action="${to}" class="inline"${confirmation}${isDownload && html` data-download`}>
       ${csrfField(viewerOf(request))}${Object.entries(values).map(([name, value]) => hiddenField(name, value))}
       <button class="button ${kind}${small && ' small'}">${text}</button>
     </form>`;

@@ -58,15 +58,16 @@ export const fileFields = (form: FormBuilder, { hasColumn }: { hasColumn: boolea
   ${form.checkbox('partial', { label: t('files.partial') })}`;
 
 /** Renders a button that runs a dry run of the file. The result replaces the content of `#file-check`. */
-export const checkButton = (at: string): Html => html`
+export const checkButton = (at: string, text = t('files.check')): Html => html`
   <button class="button" formaction="${at}" hx-post="${at}" hx-encoding="multipart/form-data" hx-target="#file-check"
-    hx-swap="innerHTML" hx-disabled-elt="this">${t('files.check')}</button>`;
+    hx-swap="innerHTML" hx-disabled-elt="this">${text}</button>`;
 
 /**
  * Renders the area of a form that shows the dry run result.
- * @param content content to show if scripts are disabled
+ * @param content result to show, and to scroll to, if the whole page was loaded again
  */
-export const fileCheckArea = (content: Html): Html => html`<div id="file-check" aria-live="polite">${content}</div>`;
+export const fileCheckArea = (content: Html): Html => html`
+  <div id="file-check" aria-live="polite"${content !== nothing && html` tabindex="-1" data-focus`}>${content}</div>`;
 
 /** Renders a dry run result: how the file is read, its first rows, counts, warnings and the import button. */
 export function filePreview(view: DryRunView, { checked, options }: FileForm, note: Html = nothing): Html {

@@ -36,7 +36,9 @@ describe("an advertiser's account", () => {
     expect(start.headers.location).toBe(pathOf(own));
     const page = await t.app.inject({ url: pathOf(own), headers: { cookie } });
     expect(page.statusCode).toBe(200);
-    expect((await admin.get(path)).body).toContain('new@advertiser.example');
+    const accounts = (await admin.get(path)).body;
+    expect(accounts).toContain('new@advertiser.example');
+    expect(accounts).toContain(`href="/dashboard/p/${t.publisher.id}/advertisers/${own.id}">${own.name}</a>`);
   });
 
   test('cannot open pages of a publisher, of operators or of another advertiser', async () => {

@@ -268,7 +268,7 @@ describe('a section of a campaign', () => {
     (mine.fields.get('rules.targeting.cities.include') as Field).values = ['Lyon'];
     const conflict = await submit(mine);
     expect(conflict.statusCode).toBe(409);
-    expect(conflict.body).toContain('Someone else changed this');
+    expect(conflict.body).toContain('This has changed since you opened the page');
     await save(formIn(conflict.body, 'targeting'), 'targeting');
     expect((await stored()).rules).toMatchObject({
       schedule: { end_at: expect.stringContaining('2032-03-04') },

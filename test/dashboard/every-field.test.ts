@@ -272,6 +272,13 @@ test('every alert of every channel is saved, singly and in pairs, and alerts tha
   const old = { columns: `channel.${first}`, kinds: listed.join(' '), [`channel.${first}`]: 'coupons.low' };
   expect((await admin.post(own('/alerts/rules'), old)).statusCode).toBe(303);
   expect(Object.fromEntries(await stored())).toMatchObject({ [`channel.${first}`]: ['coupons.low', 'goal.behind'] });
+  // Two tabs each change one box.
+  const name = `channel.${first}`;
+  const kinds = [...listed, 'goal.behind'].join(' ');
+  const opened = { columns: name, kinds, [`${name}.was`]: 'coupons.low goal.behind' };
+  await admin.post(own('/alerts/rules'), { ...opened, [name]: ['goal.behind'] });
+  await admin.post(own('/alerts/rules'), { ...opened, [name]: ['coupons.low', 'goal.behind', 'campaign.ended'] });
+  expect(Object.fromEntries(await stored())).toMatchObject({ [name]: ['campaign.ended', 'goal.behind'] });
 });
 
 test('every field of a saved report and of its schedules is saved, singly and in pairs', async () => {

@@ -99,17 +99,31 @@ describe('a choice', () => {
     const options = { javaScriptEnabled };
     const page = await openAs(browser, admin, demo.url, `${base()}/offers/1`, options);
     const areVisible = async (): Promise<boolean[]> =>
-      Promise.all(['#f-codes-file', '#f-pattern', '#f-shared'].map((field) => page.locator(field).isVisible()));
+      Promise.all(
+        ['#f-codes-file', '#f-codes', '#f-pattern', '#f-shared'].map((field) => page.locator(field).isVisible()),
+      );
     await page.locator('#coupons summary', { hasText: 'Add codes' }).click();
-    expect(await areVisible()).toEqual([true, false, false]);
+    expect(await areVisible()).toEqual([true, true, false, false]);
     await page.getByLabel('A pattern that creates one code per user').check();
-    expect(await areVisible()).toEqual([false, true, false]);
+    expect(await areVisible()).toEqual([false, false, true, false]);
     await page.getByLabel('One code for all users').check();
-    expect(await areVisible()).toEqual([false, false, true]);
+    expect(await areVisible()).toEqual([false, false, false, true]);
     await page.goto(`${demo.url}${base()}/settings/sources`);
     expect(await page.locator('#f-secret').isVisible()).toBe(false);
     await page.getByLabel('By a signature, as sent by Segment').check();
     expect(await page.locator('#f-secret').isVisible()).toBe(true);
+  });
+
+  test.each([true, false])('of revenue as metric shows the currency (scripts: %s)', async (javaScriptEnabled) => {
+    const admin = await signInAs(demo.t, 'admin', demo.t.publisher.id);
+    const page = await openAs(browser, admin, demo.url, `${base()}/metric-alerts/new`, { javaScriptEnabled });
+    const currency = page.getByLabel('Currency', { exact: true });
+    expect(await currency.isVisible()).toBe(false);
+    await page.getByLabel('Metric', { exact: true }).selectOption('revenue');
+    expect(await currency.isVisible()).toBe(true);
+    await page.getByLabel('Metric', { exact: true }).selectOption('ctr');
+    expect(await currency.isVisible()).toBe(false);
+    await page.close({ runBeforeUnload: false });
   });
 
   test('says how easily the codes of a pattern can be guessed while it is typed', async () => {
@@ -464,4 +478,27 @@ test('the Back button leads from a saved row to its empty form, even if the form
   await page.goBack();
   await page.getByRole('heading', { name: 'New advertiser' }).waitFor();
   expect(page.url()).toMatch(/\/advertisers\/new$/);
+});
+
+test('a form that is being sent cannot be sent again, and its button shows it', async () => {
+  const page = await open('admin', '/settings/placements');
+  await page.clock.install();
+  await page.goto(`${demo.url}${base()}/settings/placements/new`);
+  const sent: string[] = [];
+  // With this status, the browser stays on the page.
+  await page.route('**/settings/placements', async (route) => {
+    sent.push(route.request().postData() ?? '');
+    await route.fulfill({ status: 204 });
+  });
+  await page.locator('#f-name').fill('slow-network');
+  const save = page.getByRole('button', { name: 'Save', exact: true }).last();
+  await save.click();
+  await page.clock.runFor(1000);
+  expect([await save.isDisabled(), await save.getAttribute('data-sending')]).toEqual([true, '']);
+  await save.click({ force: true });
+  await page.locator('#f-name').press('Enter');
+  await page.clock.runFor(8000);
+  expect([await save.isDisabled(), await save.getAttribute('data-sending')]).toEqual([false, null]);
+  expect(sent).toEqual([expect.stringContaining('slow-network')]);
+  await page.close({ runBeforeUnload: false });
 });

@@ -283,8 +283,13 @@ describe('in the browser', () => {
     expect(await violations(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await current.waitFor({ state: 'hidden' });
+    const search = page.getByRole('combobox', { name: 'Search' });
     await page.getByRole('banner').getByRole('button', { name: 'Search' }).click();
-    await page.getByRole('combobox', { name: 'Search' }).fill('webhooks');
+    await search.fill('typed');
+    await page.keyboard.press('Escape');
+    await search.waitFor({ state: 'hidden' });
+    await page.getByRole('banner').getByRole('button', { name: 'Search' }).click();
+    await search.fill('webhooks');
     await page.getByRole('option', { name: /^Webhooks\s+Developers/ }).click();
     await page.waitForURL(/\/settings\/webhooks/);
     await page.context().close();

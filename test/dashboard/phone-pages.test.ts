@@ -70,6 +70,40 @@ test('no page except lists is longer than 3,000 pixels on a phone', { timeout: t
   expect(tooLong).toEqual([]);
 });
 
+test.each([
+  ['NATS', 'nats', 'Subject'],
+  ['Kafka', 'kafka', 'Topic'],
+])('the form for a new endpoint with %s stays short after an error', async (_, kind, field) => {
+  await page.setExtraHTTPHeaders({ 'accept-language': 'en' });
+  await page.goto(`${demo.url}${base}/settings/webhooks/new`);
+  await page.locator(`input[value="${kind}"]`).check();
+  await page.locator(`[name^="${kind}."]`).and(page.getByLabel(field)).fill('not / valid');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('alert').waitFor();
+  expect(await heightOf()).toBeLessThanOrEqual(maxHeight);
+  await page.setExtraHTTPHeaders({});
+});
+
+test('a delivery with many failed attempts has a short page, which shows all of them on request', async () => {
+  const { rows } = await demo.t.pool.query<{ id: string }>(
+    `insert into delivery_attempts (
+      day, delivery_id, generation, publisher_id, endpoint_id, started_at, finished_at, outcome, status_code,
+      error_class, total_ms, request
+    )
+    select day, id, 2 + n, publisher_id, endpoint_id, created_at + n * interval '1 min',
+      created_at + n * interval '1 min', 'retry', 500, 'status', 20,
+      '{"method": "POST", "url": "https://shop.example/hook", "headers": {}}'
+    from (select * from deliveries order by id limit 1) as delivery cross join generate_series(1, 11) as n
+    returning delivery_id as id`,
+  );
+  await page.goto(`${demo.url}${base}/deliveries/${rows[0]?.id}`);
+  expect(await heightOf()).toBeLessThanOrEqual(maxHeight);
+  const visible = () => page.locator('.timeline li').filter({ visible: true }).count();
+  const latest = await visible();
+  await page.getByText('earlier attempts').click();
+  expect([latest, (await visible()) >= 12]).toEqual([3, true]);
+});
+
 test('tabs are scrolled to the open page, and the buttons of a row stay within its block', async () => {
   await page.goto(`${demo.url}${base}/settings/webhooks/all`);
   const isInside = (inner: { x: number; width: number } | null): boolean =>

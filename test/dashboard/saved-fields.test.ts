@@ -154,3 +154,32 @@ test('limiting offers to a list requires an entry, and rows can be added and rem
   });
   expect(valuesOf(removed.body, page)).toMatchObject({ 'floors.0.placement': 'b', 'floors.0.amount': '2' });
 });
+
+test.each<[string, string, string, Change, Change]>([
+  ['data sources', '/settings/sources', '/settings/sources', { 'traits.0.from': 'a' }, { 'traits.0.from': 'b' }],
+  ['coupon settings', '/offers/1', '/offers/1/coupons/settings', { terms: 'First' }, { terms: 'Second' }],
+  ['perk messages', '/settings/perk-messages', '/settings/perk-messages', { from_name: 'A' }, { from_name: 'B' }],
+  [
+    'a webhook endpoint',
+    '/settings/webhooks/usp.selection',
+    '/settings/webhooks/usp.selection',
+    { url: 'https://first.example/' },
+    { url: 'https://second.example/' },
+  ],
+])(
+  'of two tabs with the form for %s, the second one to save is asked first',
+  async (_, page, action, first, second) => {
+    const load = async () => valuesOf((await admin.get(own(page))).body, own(action));
+    const needed = { 'traits.0.to': 'plan', delivery: 'smtp' };
+    const opened = { ...needed, ...(await load()) };
+    const save = (fields: Change) => admin.post(own(action), { ...opened, ...fields });
+    expect((await save(first)).statusCode).toBeLessThan(400);
+    const refused = await save(second);
+    expect(refused.body).toContain('These settings have changed since you opened this page.');
+    expect(valuesOf(refused.body, own(action))).toMatchObject(second);
+    expect(await load()).toMatchObject(first);
+    const { _version = '' } = valuesOf(refused.body, own(action));
+    expect((await save({ ...second, _version })).statusCode).toBe(303);
+    expect(await load()).toMatchObject(second);
+  },
+);

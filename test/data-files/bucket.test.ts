@@ -6,6 +6,7 @@ import { readFiles } from '../../src/data-files/manifest.ts';
 import { readExportState } from '../../src/data-files/status.ts';
 import { createStorage, type Storage } from '../../src/data-files/storage.ts';
 import type { LoopJob } from '../../src/platform/jobs.ts';
+import { runCommand } from '../command-line/support.ts';
 import { createTestModules, type TestBase } from '../support/test-modules.ts';
 import { exportAll, verifyAll } from './support.ts';
 
@@ -134,6 +135,24 @@ test('the job exports an hour that has ended in a thread, and shows operators wh
   await run?.(() => false);
   expect((await readExportState(t.pool, Date.now())).failure).toBe(null);
   expect(await isComplete()).toBe(true);
+});
+
+test('an export by a command that fails is shown by data status, until an export succeeds', async () => {
+  await addEvents();
+  const env = {
+    DATABASE_URL: t.databaseUrl,
+    DATA_FILES_URL: `s3://data/perks?endpoint=${bucket.endpoint}&region=eu-central-1`,
+    S3_ACCESS_KEY_ID: 'id',
+    S3_SECRET_ACCESS_KEY: 'secret',
+  };
+  bucket.state.failure = { status: 403, code: 'AccessDenied' };
+  expect((await runCommand(['data', 'export'], env)).code).not.toBe(0);
+  const failed = await runCommand(['data', 'status'], env);
+  expect(failed.out).toContain('The bucket responded with 403 to PUT: AccessDenied');
+  expect(failed.code).toBe(1);
+  bucket.state.failure = null;
+  expect((await runCommand(['data', 'export'], env)).code).toBe(0);
+  expect((await runCommand(['data', 'status'], env)).code).toBe(0);
 });
 
 test('a clock that jumps neither loses nor repeats rows', async () => {

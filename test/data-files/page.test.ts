@@ -24,13 +24,15 @@ const path = '/dashboard/operator/data-files';
 const bodyIn = async (language = 'en'): Promise<string> =>
   (await operator.get(path, { 'accept-language': language })).body.replaceAll(/\s+/g, ' ');
 
+const storageError = (message: string): Error => Object.assign(new Error(message), { name: 'StorageError' });
+
 test('operators see the latest exports and why the last one failed, and other users do not', async () => {
   expect(await bodyIn()).toContain('waiting for the first export');
   await exportAll(t, folder.storage);
   const body = await bodyIn();
   expect(body).toContain('up to date');
   expect(body).toContain(folder.path);
-  await noteFailure(t.pool, 'The bucket responded with 403 to PUT: <b>AccessDenied</b>');
+  await noteFailure(t.pool, storageError('The bucket responded with 403 to PUT: <b>AccessDenied</b>'));
   expect(await bodyIn()).toContain('PUT: &lt;b&gt;AccessDenied&lt;/b&gt;');
   expect(await bodyIn('de')).toContain('fehlgeschlagen');
   const admin = await signInAs(t, 'admin');
@@ -51,7 +53,7 @@ test('every publisher gets an alert with the storage error while exports fail, a
   const alerts = async () =>
     (await t.pool.query("select ended_at is not null as over from alerts where kind = 'data_files.failing'")).rows;
   await exportAll(t, folder.storage);
-  await noteFailure(t.pool, 'The bucket responded with 507 to PUT: <b>QuotaExceeded</b>');
+  await noteFailure(t.pool, storageError('The bucket responded with 507 to PUT: <b>QuotaExceeded</b>'));
   await run();
   expect(await alerts()).toEqual([]);
   nowMs += 16 * minuteMs;
@@ -95,4 +97,14 @@ test('an admin chooses plain user IDs in the settings, the audit log records it,
     "select changes from audit_log where resource = 'publishers' order by id desc limit 1",
   );
   expect(rows[0]?.changes).toMatchObject({ data_file_user_ids: { old: 'hashed', new: 'plain' } });
+});
+
+test('the page with privacy requests says until when data files contain an erased person', async () => {
+  const admin = await signInAs(t, 'admin');
+  const desk = `/dashboard/p/${t.publisher.id}/settings/privacy`;
+  const answer = await admin.post(`${desk}/erase`, { identifier: 'user-1', named_by: 'pub_user_id' });
+  expect(answer.statusCode, answer.body).toBe(303);
+  const body = (await admin.get(desk)).body.replaceAll(/\s+/g, ' ');
+  expect(body).toContain('Data files contain the person until an operator runs perkwire data compact');
+  expect(body).toContain('href="/docs/guides/data-files#erasure-and-compaction"');
 });

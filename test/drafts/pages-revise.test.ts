@@ -95,8 +95,10 @@ describe('a draft of a manager that was refused', () => {
     await refuse(id);
     expect((await proposeAgain(id, await signInAs(t, 'analyst'))).statusCode).toBe(403);
     await proposeAgain(id);
-    const { headers } = await proposeAgain(id);
-    expect(headers.location).toBe(own(`/drafts/${id}`));
+    const second = await manager.post(own(`/drafts/${id}/edit`), { ...fields, title: 'From another tab' });
+    expect(second.statusCode).toBe(422);
+    expect(second.body).toContain('This draft has been decided or proposed again in the meantime.');
+    expect(second.body).toContain('value="From another tab"');
     expect((await t.pool.query('select from drafts')).rowCount).toBe(2);
   });
 
@@ -109,6 +111,13 @@ describe('a draft of a manager that was refused', () => {
     expect(body).toContain('href="#f-title"');
     expect(body).toContain(long);
   });
+});
+
+test('a rejection without a reason leads to the field for the reason', async () => {
+  const id = await proposeOffer();
+  const { statusCode, body } = await admin.post(own(`/drafts/${id}/refuse`), { reason: '' });
+  expect(statusCode).toBe(422);
+  expect(body).toMatch(/role="alert"[\s\S]*href="#f-reason"/);
 });
 
 test('a draft of an advertiser is not edited by the publisher', async () => {

@@ -117,7 +117,12 @@ async function show<C extends PageContext>(
   const users = members.slice(0, usersPerPage);
   const next = members.length > usersPerPage ? (users.at(-1)?.email ?? null) : null;
   const roles = await choicesOf(services, scope, context);
-  return usersPage(context, scope, { users, roles, q, after, next }, { ...state, ...config });
+  const page = usersPage(context, scope, { users, roles, q, after, next }, { ...state, ...config });
+  const advertiser = owner.advertiserId === null ? null : await findAdvertiser(pool, owner.advertiserId);
+  if (advertiser === null) return page;
+  const path = context.path('/advertisers');
+  const own = { text: advertiser.name, href: `${path}/${advertiser.id}` };
+  return { ...page, trail: [{ text: t('nav.advertisers'), href: path }, own] };
 }
 
 const usersPerPage = 50;

@@ -140,7 +140,7 @@ function alertFields(form: FormBuilder, { publisher }: PublisherContext): Html {
         choices: windows,
         hint: t('metricAlerts.windowHint'),
       }),
-      form.input('currency', { label: t('metricAlerts.currency'), hint: t('metricAlerts.currencyHint') }),
+      form.input('currency', { label: t('metricAlerts.currency') }),
     ])}
     ${form.checkbox('active', { label: t('settings.active') })}`;
 }

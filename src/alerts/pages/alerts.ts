@@ -46,7 +46,15 @@ import { conditionOfAlert, historyDays, readHistory } from '../metrics/check.ts'
 import { historyChart } from '../metrics/history-card.ts';
 import { conditionText } from '../metrics/sentence.ts';
 import { findMailKinds, listChannels, removeChannel, setChannelKinds, setMailRule } from '../rules.ts';
-import { channelsCard, columnOfChannel, columnsField, kindsField, mailColumn, rulesCard } from './channels.ts';
+import {
+  channelsCard,
+  columnOfChannel,
+  columnsField,
+  kindsField,
+  mailColumn,
+  rulesCard,
+  selectedBefore,
+} from './channels.ts';
 import {
   alertItem,
   alertList,
@@ -161,11 +169,19 @@ const readerOf = ({ publisher, viewer }: PublisherContext) => ({ publisherId: pu
 
 const idIn = (context: PublisherContext): number => (/^\d{1,9}$/.test(keyIn(context)) ? Number(keyIn(context)) : 0);
 
-/** Returns the selected alert kinds of a column. Kinds that the submitted table did not contain stay as stored. */
+/**
+ * Returns the selected alert kinds of a column. Boxes that the user has not changed stay as stored, because another
+ * user may have changed them, and so do kinds that the submitted table did not contain.
+ */
 function kindsIn(fields: Fields, name: string, stored: readonly AlertKind[]): AlertKind[] {
+  const selected = fields.all(name).filter(isAlertKind);
   const listed = fields.text(kindsField).split(' ');
-  const unlisted = listed.includes('') ? [] : stored.filter((kind) => !listed.includes(kind));
-  return [...fields.all(name).filter(isAlertKind), ...unlisted];
+  const before = selectedBefore(name) in fields.values ? fields.text(selectedBefore(name)).split(' ') : null;
+  const isUnchanged = (kind: AlertKind): boolean => {
+    if (before !== null) return before.includes(kind) === selected.includes(kind);
+    return !listed.includes('') && !listed.includes(kind);
+  };
+  return [...selected.filter((kind) => !isUnchanged(kind)), ...stored.filter(isUnchanged)];
 }
 
 /**

@@ -17,7 +17,7 @@ import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.
 import { count } from '../../shell/format.ts';
 import { createForm, moreFields } from '../../shell/forms.ts';
 import { recentDays } from '../inbox.ts';
-import { type AlertKind, alertKinds, kindOfEvent } from '../kinds.ts';
+import { type AlertKind, alertKinds, isAlertKind, kindOfEvent } from '../kinds.ts';
 import { type Channel, maxChannels } from '../rules.ts';
 import { allAlertsPath } from './inbox.ts';
 
@@ -25,6 +25,8 @@ import { allAlertsPath } from './inbox.ts';
 export const columnsField = 'columns';
 /** Name of the hidden field with the alert kinds that the table contained. */
 export const kindsField = 'kinds';
+/** Name of the hidden field with the alert kinds of a column that were selected when the table was rendered. */
+export const selectedBefore = (column: string): string => `${column}.was`;
 /** Name of the column for e-mails, which is also the name of its checkboxes. */
 export const mailColumn = 'mail';
 export const columnOfChannel = (id: number): string => `channel.${id}`;
@@ -69,7 +71,12 @@ export function rulesCard(
     ...columns.map((column) => kindBox(kind, column)),
     webhookCell(context, kind, receivers),
   ]);
-  const columnFields = columns.filter((column) => column.canEdit).map(({ name }) => hiddenField(columnsField, name));
+  const columnFields = columns
+    .filter((column) => column.canEdit)
+    .map(({ name, kinds }) => {
+      const selected = kinds.filter(isAlertKind).join(' ');
+      return html`${hiddenField(columnsField, name)}${hiddenField(selectedBefore(name), selected)}`;
+    });
   const grid = html`<div class="matrix">${table(
     t('alerts.rules'),
     headings.map((text) => ({ text })),

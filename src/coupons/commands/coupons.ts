@@ -126,6 +126,7 @@ export const removeCoupons: Run = async (call) => {
   const { data } = (await api.call('DELETE', path)) as { data: { removed?: number; left?: number } };
   call.out.data(data);
   if (isPool) call.out.line('Removed the coupon pool of the offer. The offer is shown without codes.');
+  else if (data.removed === 0) call.out.line('The offer has no codes that could be removed.');
   else call.out.line(`Removed ${counted(data.removed ?? 0, 'code')}.`);
   if (!isPool && data.left === 0 && data.removed !== 0) call.out.note(await emptyText(api, offer));
   return exitCodes.ok;

@@ -4,9 +4,9 @@ import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { actionButton, badge, card, csrfField, descriptionList, hiddenField, notice } from '../../shell/components.ts';
 import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
 import { checkButton, fileCheckArea, fileFields, warningText } from '../../shell/files.ts';
-import { count, instantToLocal, momentOr } from '../../shell/format.ts';
+import { count, instantToLocal, moment } from '../../shell/format.ts';
 import { columns, createForm, type FormBuilder, moreFields } from '../../shell/forms.ts';
-import { defaultButton } from '../../shell/row-list.ts';
+import { defaultButton, storedVersion } from '../../shell/row-list.ts';
 import { safeOdds } from '../loading/lines.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';
@@ -16,6 +16,8 @@ import { type CodeStatus, cardId, codesLink, roughHours } from './paths.ts';
 type OfferCoupons = { offerId: number; pool: PoolView | null; stock: StockView };
 
 export const fileField = 'codes_file';
+/** Name of the text area for pasted codes, which are read like a file. */
+export const pasteField = 'codes';
 
 /**
  * Form that is shown again with the submitted values because it was rejected. `check` is the result of a dry run, after
@@ -71,15 +73,21 @@ function stockPart(context: PublisherContext, pool: PoolView, stock: StockView):
   const { publisher } = context;
   const codes = (status: CodeStatus) => codesLink(context, pool.offer_id, status, stock[status]);
   const { hours_left: hoursLeft } = stock;
-  const estimate = hoursLeft === null ? null : t('coupons.hoursLeft', { hours: roughHours(hoursLeft) });
-  const hours = estimate !== null && html`<br><small>${estimate}</small>`;
-  const stockText = html`${count(stock.left)} ${stock.low ? badge(t('coupons.low'), 'warn') : nothing}${hours}`;
+  const isLow = stock.low && stock.left > 0;
+  const estimate = hoursLeft === null || stock.left === 0 ? null : roughHours(hoursLeft);
+  const hours = estimate !== null && html`<br><small>${t('coupons.hoursLeft', { hours: estimate })}</small>`;
+  const stockText = html`${count(stock.left)} ${isLow ? badge(t('coupons.low'), 'warn') : nothing}${hours}`;
   const ended = stock.expired ? badge(t('coupons.expired'), 'bad') : nothing;
   const { loading } = stock;
   return html`
     ${
       pool.paused_since !== null &&
-      notice('warn', html`<p>${tHtml('stop.codes', {})} ${momentOr(publisher, pool.paused_since)}</p>`)
+      notice(
+        'warn',
+        html`
+          <p>${tHtml('stop.codes', {})}</p>
+          <p class="hint">${tHtml('coupons.pausedSince', { time: moment(publisher, pool.paused_since) })}</p>`,
+      )
     }
     ${emptyNotice(pool, stock)}
     ${stock.guess_odds !== null && stock.guess_odds < safeOdds && oddsNotice(stock.guess_odds)}
@@ -136,8 +144,16 @@ function addForm(context: PublisherContext, path: string, refused: Refused | nul
   const fields = {
     file: html`
       ${form.custom(fileField, t('coupons.file'), file)}
+      ${form.textarea(pasteField, {
+        label: t('coupons.paste'),
+        hint: t('coupons.pasteHint'),
+        rows: 5,
+        code: true,
+        secret: true,
+        autocomplete: 'off',
+      })}
       ${fileFields(form, { hasColumn: true })}
-      <div class="form-end">${checkButton(`${path}/add`)}</div>
+      <div class="form-end">${checkButton(`${path}/add`, t('coupons.check'))}</div>
       ${fileCheckArea(refused?.check ?? nothing)}`,
     pattern: patternFields(form, path, refused?.odds),
     shared: form.input('shared', { label: t('coupons.shared'), hint: t('coupons.sharedHint') }),
@@ -173,7 +189,8 @@ export const settingsToForm = (pool: PoolView, timeZone: string): FormValues => 
 });
 
 function settingsForm(context: PublisherContext, path: string, pool: PoolView, refused: Refused | null): Html {
-  const form = createForm(refused?.typed ?? settingsToForm(pool, context.publisher.timeZone), refused?.errors);
+  const stored = settingsToForm(pool, context.publisher.timeZone);
+  const form = createForm(refused?.typed ?? stored, refused?.errors);
   const choices = (['wrap', 'save', 'click'] as const).map((value) => ({
     value,
     text: t('coupons.giveAtChoice', { at: value }),
@@ -185,7 +202,7 @@ function settingsForm(context: PublisherContext, path: string, pool: PoolView, r
   });
   return html`
     <form class="form" method="post" action="${path}/settings" data-keep>
-      ${csrfField(context.viewer)}${hiddenField(expiresWas, pool.expires_at ?? '')}
+      ${csrfField(context.viewer)}${storedVersion(stored)}${hiddenField(expiresWas, pool.expires_at ?? '')}
       ${form.summary()}
       ${form.choices('give_at', { label: t('coupons.giveAt'), hint: t('coupons.giveAtHint'), choices })}
       ${columns([

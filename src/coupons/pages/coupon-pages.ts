@@ -20,7 +20,7 @@ import { filePreview, readFileForm, warningText } from '../../shell/files.ts';
 import { localToInstant } from '../../shell/format.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import { isFragmentRequest, type PageResult, type Upload } from '../../shell/pages.ts';
-import { withStored } from '../../shell/row-list.ts';
+import { requireUnchanged, withStored } from '../../shell/row-list.ts';
 import { safeOdds } from '../loading/lines.ts';
 import type { CouponService } from '../service.ts';
 import { codePages } from './code-list.ts';
@@ -30,6 +30,7 @@ import {
   fileField,
   guessableField,
   oddsNotice,
+  pasteField,
   type Refused,
   settingsToForm,
   sources,
@@ -67,7 +68,7 @@ export function couponPages(app: App, services: Services): void {
       } catch (err) {
         if (err instanceof GuessableCodes)
           return formPage(services, context, { form: 'add', errors: [], odds: err.odds });
-        const errors = fieldErrorsOf(err).map(inFile);
+        const errors = fieldErrorsOf(err).map(inFile(upload));
         if (form !== null) return formPage(services, context, { form, errors });
         return { to, failed: errors.map(({ message }) => message).join(' ') };
       }
@@ -77,7 +78,6 @@ export function couponPages(app: App, services: Services): void {
 
   const add = act(async (context, fields, upload) => {
     const call = callOf(context);
-    await service.count(...call); // another publisher's offer is not found, whatever is typed
     const input = codesIn(fields, upload);
     const odds = await oddsIn(services, call, fields);
     if (odds !== null && odds < safeOdds && !fields.checked(guessableField)) throw new GuessableCodes(odds);
@@ -98,21 +98,21 @@ export function couponPages(app: App, services: Services): void {
       return { fragment: notice('failed', html`<p>${reasonOf(err)}</p>`) };
     }
   });
-  pages.post('/offers/:key/coupons/add', 'manager', async (context, fields, chosenFile) => {
-    const upload = sourceIn(fields, chosenFile) === 'file' ? chosenFile : null;
-    const file = upload === null ? null : readFileForm(fields, upload.bytes);
-    if (upload === null || file === null || file.isChecked) return add(context, fields, upload);
-    const isFragment = isFragmentRequest(context.request);
+  pages.post('/offers/:key/coupons/add', 'manager', async (context, fields, upload) => {
     const call = callOf(context);
-    await service.count(...call);
+    await service.count(...call); // another publisher's offer is not found, whatever is typed
+    if (sourceIn(fields, upload) !== 'file') return add(context, fields, upload);
+    const isFragment = isFragmentRequest(context.request);
     try {
-      codesIn(fields, upload);
-      const view = await service.checkFile(...call, upload.bytes, file.options);
-      const again = isFragment ? nothing : html`<p>${t('files.chooseAgain')}</p>`;
+      const bytes = fileIn(fields, upload);
+      const file = readFileForm(fields, bytes);
+      if (file.isChecked) return add(context, fields, upload);
+      const view = await service.checkFile(...call, bytes, file.options);
+      const again = isFragment || upload === null ? nothing : html`<p>${t('files.chooseAgain')}</p>`;
       const check = filePreview(view, file, again);
       return isFragment ? { fragment: check } : formPage(services, context, { form: 'add', errors: [], check });
     } catch (err) {
-      const errors = fieldErrorsOf(err).map(inFile);
+      const errors = fieldErrorsOf(err).map(inFile(upload));
       if (!isFragment) return formPage(services, context, { form: 'add', errors });
       return { fragment: notice('failed', html`<p>${errors.map(({ message }) => message).join(' ')}</p>`) };
     }
@@ -123,6 +123,7 @@ export function couponPages(app: App, services: Services): void {
     act(async (context, fields) => {
       const { timeZone } = context.publisher;
       const stored = settingsToForm(await service.pool(...callOf(context)), timeZone);
+      requireUnchanged(fields, stored);
       await service.change(...callOf(context), settingsIn(withStored(fields, stored), timeZone));
       return t('coupons.saved');
     }, 'settings'),
@@ -177,13 +178,14 @@ async function formPage(
   };
 }
 
-/** Assigns errors in single lines to the file field. */
-function inFile({ path, message }: FieldErrors[number]): FieldErrors[number] {
-  const [, line] = /^\/lines\/(\d+)$/.exec(path) ?? [];
-  return line === undefined
-    ? { path, message }
-    : { path: `/${fileField}`, message: t('forms.line', { line, message }) };
-}
+/** Assigns errors in single lines to the field of the file, or to that of the pasted codes. */
+const inFile =
+  (upload: Upload | null) =>
+  ({ path, message }: FieldErrors[number]): FieldErrors[number] => {
+    const [, line] = /^\/lines\/(\d+)$/.exec(path) ?? [];
+    if (line === undefined) return { path, message };
+    return { path: `/${upload === null ? pasteField : fileField}`, message: t('forms.line', { line, message }) };
+  };
 
 /** Thrown if the submitted pattern makes codes that are easy to guess, until the user confirms it. */
 class GuessableCodes extends Error {
@@ -199,7 +201,8 @@ class GuessableCodes extends Error {
 function sourceIn(fields: Fields, upload: Upload | null): (typeof sources)[number] {
   const choice = sources.find((source) => source === fields.text('source'));
   if (choice !== undefined) return choice;
-  return sources.find((source) => source !== 'file' && upload === null && fields.text(source) !== '') ?? 'file';
+  const hasFile = upload !== null || pastedIn(fields) !== '';
+  return sources.find((source) => source !== 'file' && !hasFile && fields.text(source) !== '') ?? 'file';
 }
 
 /** Returns the odds of guessing a code of the submitted pattern, or null if there is no complete pattern. */
@@ -214,16 +217,36 @@ async function oddsIn(
 }
 
 /**
- * Returns the codes of the form: an uploaded file, a shared code, or a pattern.
- * @throws AppError invalid_request if no file was chosen
+ * Returns the codes of the form: a file, a shared code, or a pattern.
+ * @throws AppError invalid_request
  */
 function codesIn(fields: Fields, upload: Upload | null): unknown {
   const source = sourceIn(fields, upload);
   if (source === 'shared') return { shared: fields.text('shared') };
   if (source === 'pattern') return { pattern: fields.text('pattern'), count: fields.number('count') };
+  return fileIn(fields, upload);
+}
+
+/** Returns the pasted codes, with leading empty lines, so that errors have the line numbers of the text area. */
+function pastedIn({ values }: Fields): string {
+  const pasted = values[pasteField];
+  return typeof pasted === 'string' && pasted.trim() !== '' ? pasted : '';
+}
+
+/**
+ * Returns the uploaded file, or the pasted codes as a file.
+ * @throws AppError invalid_request if there are neither or both
+ */
+function fileIn(fields: Fields, upload: Upload | null): Buffer {
+  const pasted = pastedIn(fields);
+  if (upload !== null && pasted !== '')
+    throw new AppError('invalid_request', {
+      details: [{ path: `/${pasteField}`, message: new Problem('coupons.fileOrPaste') }],
+    });
   if (upload !== null) return upload.bytes;
+  if (pasted !== '') return Buffer.from(pasted);
   throw new AppError('invalid_request', {
-    details: [{ path: `/${fileField}`, message: new Problem('offers.chooseFile') }],
+    details: [{ path: `/${fileField}`, message: new Problem('coupons.chooseFile') }],
   });
 }
 

@@ -1,5 +1,5 @@
 import type { PublisherContext } from '../../catalog/pages.ts';
-import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import {
   badge,
@@ -110,7 +110,7 @@ function poolTable(context: PublisherContext, pools: readonly ListedPool[]): Htm
 
 const stockOf = ({ left: stock, hours_left: hours }: ListedPool): Html => html`
   ${count(stock)}
-  ${hours === null ? nothing : html`<br><small>${t('coupons.hoursLeft', { hours: roughHours(hours) })}</small>`}`;
+  ${hours !== null && stock > 0 && html`<br><small>${t('coupons.hoursLeft', { hours: roughHours(hours) })}</small>`}`;
 
 /** Returns what happens to an offer whose pool gives no codes. */
 function consequenceOf({ state, has_fallback: hasFallback, paused_since: paused }: ListedPool): string {

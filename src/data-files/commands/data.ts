@@ -6,7 +6,7 @@ import type { Connection } from '../../platform/db/pool.ts';
 import { isDay } from '../../platform/http/day-range.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { compactDataFiles } from '../compact.ts';
-import { findWithdrawnPublishers, lockExports } from '../export/run.ts';
+import { findWithdrawnPublishers, lockExports, noteFailure } from '../export/run.ts';
 import { exportInThread } from '../export/start-thread.ts';
 import { readExportState } from '../status.ts';
 import { createStorage, type Storage } from '../storage.ts';
@@ -53,9 +53,13 @@ export const showStatus: Run = async (call) => {
 
 export const exportNow: Run = async (call) => {
   const setting = settingOf(call);
-  const { state, run, rows } = await withDatabase(call, (_client, databaseUrl) =>
-    exportInThread({ databaseUrl, setting, atOnce: true }, () => call.signal.aborted),
-  );
+  const { state, run, rows } = await withDatabase(call, async (client, databaseUrl) => {
+    const input = { databaseUrl, setting, atOnce: true };
+    return exportInThread(input, () => call.signal.aborted).catch(async (err: Error) => {
+      await noteFailure(client, err);
+      throw err;
+    });
+  });
   call.out.data({ state, run: run ?? null, rows: rows ?? null });
   call.out.line(
     state === 'exported' ? `Run ${run}: ${counted(rows ?? 0, 'row')} exported.` : `Not exported: ${state}.`,

@@ -198,8 +198,14 @@ export async function exportDue(
   }
 }
 
-/** Stores why an export failed, for operators. */
-export async function noteFailure(executor: Executor, error: string): Promise<void> {
+/**
+ * Stores why an export failed, for operators. Hides the messages of errors that may contain data. An export that was
+ * stopped has not failed.
+ */
+export async function noteFailure(executor: Executor, { name, message }: Error): Promise<void> {
+  if (name === 'StoppedError') return;
+  const isForOperators = name === 'StorageError' || name === 'RestoredError';
+  const error = isForOperators ? message : `The export failed: ${name}`;
   await executor.query(
     `update data_file_runs set error = $1, failed_at = now()
     where id = (select max(id) from data_file_runs)`,

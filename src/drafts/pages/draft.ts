@@ -125,6 +125,7 @@ function decisionCards(context: PublisherContext, path: string, view: DraftView)
     required: true,
   });
   return html`
+    ${form.summary()}
     ${
       decides &&
       isOpen &&

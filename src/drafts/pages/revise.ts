@@ -139,9 +139,12 @@ export async function proposeAgain(
   const { management, kinds } = services;
   const details = await read(services, context);
   const { draft } = details;
-  if (!isRevisable(details)) return { to: pathOf(context), failed: t('drafts.decidedAlready') };
+  if (draft.advertiser_id !== null) return { to: pathOf(context), failed: t('drafts.decidedAlready') };
   const changes = changesIn(kinds, draft, fields, upload !== null || draft.has_picture);
   const note = fields.text('note');
+  const refused = (errors: FieldErrors) =>
+    formPage(context, details, { ...details.current, ...changes, note } as FormValues, errors);
+  if (!isRevisable(details)) return refused([{ path: '/', message: t('drafts.decidedAlready') }]);
   try {
     const image = upload === null ? null : await readUpload(upload.bytes, upload.declaredType);
     const proposed = await management.write(context, (work) =>
@@ -156,10 +159,8 @@ export async function proposeAgain(
     );
     return { to: context.path(`/drafts/${proposed.id}`), done: t('drafts.proposed') };
   } catch (err) {
-    const errors = fieldErrorsOf(err).map(({ path, message }) => ({
-      path: path.replace(/^\/changes(?=\/)/, ''),
-      message,
-    }));
-    return formPage(context, details, { ...details.current, ...changes, note } as FormValues, errors);
+    return refused(
+      fieldErrorsOf(err).map(({ path, message }) => ({ path: path.replace(/^\/changes(?=\/)/, ''), message })),
+    );
   }
 }

@@ -158,7 +158,7 @@ async function stepPage(
     const key = await deps.management.read(context, (work) => freeKey(work, values.key));
     const duration = html`
       <span hx-post="${context.path(`${path}/new/plan`)}" hx-include="closest form" hx-trigger="load">
-        ${isEstimated ? await durationOf(deps, context, values) : estimateButton()}
+        ${isEstimated ? await durationOf(deps, context, values) : html`${t('experiments.planning')}${estimateButton()}`}
       </span>`;
     return html`${hiddenField(keyField, key)}${checkSummary(context, { values, duration, key })}`;
   }

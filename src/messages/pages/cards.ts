@@ -19,6 +19,7 @@ import {
 import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
 import { count, languageName, moment } from '../../shell/format.ts';
 import { columns, createForm, moreFields } from '../../shell/forms.ts';
+import { storedVersion } from '../../shell/row-list.ts';
 import type { SuppressionReason } from '../addresses.ts';
 import type { MessageRow } from '../routes.ts';
 
@@ -26,13 +27,14 @@ export const messagesPath = '/settings/perk-messages';
 
 const isAdmin = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, 'admin');
 
-type SettingsView = { values: FormValues; errors: FieldErrors; hasMailer: boolean };
+/** Settings to show: the stored ones, and the values of the form. */
+type SettingsView = { stored: FormValues; values: FormValues; errors: FieldErrors; hasMailer: boolean };
 
-export function settingsCard(context: PublisherContext, { values, errors, hasMailer }: SettingsView): Html {
+export function settingsCard(context: PublisherContext, { stored, values, errors, hasMailer }: SettingsView): Html {
   const form = createForm(values, errors);
   const choice = (by: 'smtp' | 'webhook') => ({ value: by, text: t('messages.deliveryChoice', { by }) });
   const fields = html`
-    ${form.summary()}
+    ${form.summary()}${storedVersion(stored)}
     ${!hasMailer && values.delivery === 'smtp' && notice('info', html`${t('messages.noServer')}`)}
     ${form.checkbox('enabled', { label: t('messages.enabled') })}
     ${columns([

@@ -7,7 +7,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import { type FieldErrors, type Fields, type FormValues, fieldErrorsOf, keyIn } from '../../shell/context.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
-import { withStored } from '../../shell/row-list.ts';
+import { requireUnchanged, withStored } from '../../shell/row-list.ts';
 import { findSuppression, suppress, unsuppress } from '../addresses.ts';
 import { preview } from '../preview.ts';
 import { listMessages, retry, retryAll } from '../routes.ts';
@@ -30,8 +30,10 @@ export function messagePages(app: App, services: Services): void {
 
   pages.get(messagesPath, 'analyst', (context) => messagesPage(services, context, {}));
   pages.post(messagesPath, 'admin', async (context, fields) => {
-    const typed = settingsIn(withStored(fields, await management.read(context, getSettings)));
+    const stored = await management.read(context, getSettings);
+    const typed = settingsIn(withStored(fields, stored));
     try {
+      requireUnchanged(fields, stored);
       await management.write(context, (work) => setSettings(work, typed));
     } catch (err) {
       const errors = fieldErrorsOf(err);
@@ -98,7 +100,7 @@ async function messagesPage(
     nav: 'perk-messages',
     status: errors.length > 0 || address !== null ? 422 : 200,
     body: html`
-      ${settingsCard(context, { values: typed ?? settings, errors, hasMailer })}
+      ${settingsCard(context, { stored: settings, values: typed ?? settings, errors, hasMailer })}
       ${previewCard(context, { language: languageIn(context) ?? context.publisher.language.unit ?? 'en', hasMailer })}
       ${logCard(context, messages)}
       ${suppressionCard(context, counts, address)}`,

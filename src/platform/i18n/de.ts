@@ -1023,6 +1023,17 @@ export const de: Messages = {
     destinationMissing: 'Diese Einstellung ist erforderlich.',
     destinationUnknown: 'Diese Einstellung gibt es für Ziele der Art {kind} nicht.',
     destinationValue: 'Der Wert ist für diese Einstellung ungültig.',
+    destinationSubject:
+      'Der Wert muss aus Wörtern bestehen, die durch Punkte getrennt sind, ohne Leerzeichen und * > ? # / \\ %. Er ' +
+      'darf nicht mit $ beginnen.',
+    destinationAscii: 'Der Wert muss aus 1 bis {max, number} ASCII-Zeichen ohne Leerzeichen bestehen.',
+    destinationName: 'Der Wert muss aus 1 bis {max, number} Zeichen bestehen (A–Z a–z 0–9 . _ -).',
+    destinationBucket:
+      'Der Wert muss aus 3 bis 63 Zeichen bestehen (a–z 0–9 . -) und mit a–z oder 0–9 beginnen und enden.',
+    destinationPrefix:
+      'Der Wert muss aus 1 bis 200 Zeichen bestehen (A–Z a–z 0–9 . _ / = -) und darf weder zwei Punkte ' +
+      'hintereinander enthalten noch mit einem Schrägstrich beginnen.',
+    destinationRegion: 'Der Wert muss aus 1 bis 40 Zeichen bestehen (a–z 0–9 -), z. B. eu-central-1.',
     destinationServer: 'Geben Sie einen Server ohne Pfad an, z. B. nats.example.com:4222 oder https://s3.example.com.',
     destinationSecret:
       'Geben Sie die Zugangsdaten neu ein. Gespeicherte Zugangsdaten gelten nur für denselben Server und Benutzer.',
@@ -2092,10 +2103,16 @@ export const de: Messages = {
     hoursLeft: 'beim heutigen Verbrauch genug für etwa {hours, number} Stunden',
     loading: 'Codes werden geladen: bisher {count, number} Zeilen gelesen.',
     file: 'CSV-Datei',
+    paste: 'Oder Codes einfügen',
+    pasteHint: 'Ein Code pro Zeile. Laden Sie mehr als 500 KB als Datei hoch.',
+    pausedSince: 'Seit {time}',
+    check: 'Codes prüfen',
+    chooseFile: 'Wählen Sie eine Datei aus oder fügen Sie die Codes ein.',
+    fileOrPaste: 'Sie haben eine Datei ausgewählt und Codes eingefügt. Entfernen Sie eines von beiden.',
     source: 'Woher kommen die Codes?',
     sourceChoice:
-      '{source, select, file {Eine Datei mit einem Code pro Nutzer} pattern {Ein Muster, das einen Code pro Nutzer ' +
-      'erzeugt} other {Ein Code für alle Nutzer}}',
+      '{source, select, file {Eine Datei oder Liste mit einem Code pro Nutzer} pattern {Ein Muster, das einen Code ' +
+      'pro Nutzer erzeugt} other {Ein Code für alle Nutzer}}',
     pattern: 'Muster',
     patternHint: '# steht für eine Ziffer, ? für einen Buchstaben, * für beides. Zum Beispiel SPRING-********.',
     strong: 'Schwer zu erraten: Nur 1 von {odds} möglichen Codes ist gültig.',
@@ -2148,9 +2165,8 @@ export const de: Messages = {
     add: '{noun} hinzufügen',
     changedSince: 'Nichts wurde rückgängig gemacht, weil {fields} seit dem Speichern erneut geändert wurde.',
     conflict:
-      '<b>Während Ihrer Bearbeitung hat jemand anderes Änderungen gespeichert.</b> Unten stehen Ihre Werte. ' +
-      'Speichern Sie noch einmal, um die anderen Änderungen zu überschreiben, oder laden Sie die Seite neu, um Ihre ' +
-      'Werte zu verwerfen.',
+      '<b>Dies wurde geändert, seit Sie die Seite geöffnet haben.</b> Unten stehen Ihre Werte. Speichern Sie erneut, ' +
+      'um die anderen Änderungen zu überschreiben, oder laden Sie die Seite neu, um Ihre Werte zu verwerfen.',
     copied: 'Das ist eine Kopie. Sie ist pausiert, bis Sie sie aktivieren.',
     copyNeedsApproval:
       'Nichts wurde dupliziert, weil neue Angebote und Bilder eine Freigabe brauchen. Legen Sie sie einzeln an. ' +
@@ -2221,6 +2237,7 @@ export const de: Messages = {
     attemptQueued: 'Zustellversuch eingeplant.',
     attempts: 'Versuche',
     attemptsLead: 'Alle Versuche haben dieselbe ID und denselben Inhalt. Jeder wird neu signiert.',
+    earlierAttempts: '{count, plural, one {# früherer Versuch} other {# frühere Versuche}}',
     back: 'Zurück zu den Zustellungen',
     cancelled: 'Erneute Zustellung abgebrochen. Bereits eingeplante Zustellungen werden noch gesendet.',
     copyAsCurl: 'Als curl-Befehl kopieren',
@@ -2364,7 +2381,8 @@ export const de: Messages = {
       '{# Stunde} other {# Stunden}}} other {{count, plural, one {# Tag} other {# Tagen}}}}',
     changes: 'Änderungen',
     creative: 'Bild',
-    decidedAlready: 'Über diesen Entwurf wurde bereits entschieden. Laden Sie die Seite neu.',
+    decidedAlready:
+      'Über diesen Entwurf wurde inzwischen entschieden, oder er wurde erneut vorgeschlagen. Laden Sie die Seite neu.',
     decidedBy: 'Entschieden von',
     decidedForYou: 'Entscheidungen zu Ihren Entwürfen:',
     imageKept: 'Dieses Bild bleibt, wenn Sie keine andere Datei wählen.',
@@ -3478,7 +3496,6 @@ export const de: Messages = {
     windowLength: '{hours, plural, one {1 Stunde} other {# Stunden}}',
     windowHint: 'Letzte volle Stunden. Veränderungen werden mit denselben Stunden der Vorwoche verglichen.',
     currency: 'Währung',
-    currencyHint: 'Nur für den Umsatz.',
     preview: 'Vorschau',
     recipients: 'Jede Meldung erscheint im Posteingang.',
     previewHint: 'Zeigt, wann diese Meldung gesendet worden wäre.',
@@ -3873,6 +3890,8 @@ export const de: Messages = {
     state: 'Status',
     finished: 'Abgeschlossen',
     erased: 'Bereinigt oder gelöscht',
+    dataFiles:
+      'Datendateien enthalten die Person, bis ein Betreiber perkwire data compact ausführt (<link>Anleitung</link>).',
     erasedHint:
       'Tracking-Ereignisse, ausgewählte Perks und Conversions sind hier nicht mitgezählt. Sie bleiben ohne Bezug zur ' +
       'Person für Berichte erhalten. Nachrichten, Attribute und andere Daten, die nur die Person betreffen, werden ' +
@@ -4417,8 +4436,9 @@ export const de: Messages = {
     loyaltyRate: 'Treueprämien je Einheit Vergütung',
     saved: 'Einstellungen gespeichert.',
     conflict:
-      'Jemand anderes hat diese Einstellungen inzwischen geändert. Unten stehen Ihre Werte. Speichern Sie erneut, um ' +
-      'die anderen Änderungen zu überschreiben.',
+      'Diese Einstellungen wurden geändert, seit Sie die Seite geöffnet haben. Unten stehen Ihre Werte. Speichern ' +
+      'Sie erneut, um die anderen Änderungen zu überschreiben, oder laden Sie die Seite neu, um Ihre Werte zu ' +
+      'verwerfen.',
     title: 'Allgemeine Einstellungen',
     lead: 'Standardeinstellungen für alle Anzeigenplätze und Designs.',
     featuresHint: 'Bitten Sie Ihren Betreiber, Funktionen freizuschalten.',

@@ -934,6 +934,15 @@ export const en = {
     destinationMissing: 'This setting is required.',
     destinationUnknown: '{kind} destinations do not have this setting.',
     destinationValue: 'The value is not valid for this setting.',
+    destinationSubject:
+      'The value must consist of words separated by dots, without spaces and * > ? # / \\ %, and not begin with $.',
+    destinationAscii: 'The value must consist of 1 to {max, number} ASCII characters, without spaces.',
+    destinationName: 'The value must consist of 1 to {max, number} characters (A–Z a–z 0–9 . _ -).',
+    destinationBucket: 'The value must consist of 3 to 63 characters (a–z 0–9 . -) and begin and end with a–z or 0–9.',
+    destinationPrefix:
+      'The value must consist of 1 to 200 characters (A–Z a–z 0–9 . _ / = -), and must not contain two dots in a row ' +
+      'or begin with a slash.',
+    destinationRegion: 'The value must consist of 1 to 40 characters (a–z 0–9 -), such as eu-central-1.',
     destinationServer: 'Enter a server without a path, such as nats.example.com:4222 or https://s3.example.com.',
     destinationSecret: 'Enter the secret again. Stored secrets are not used after the server or the user changes.',
     queueUrl: 'Enter a queue URL, such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders.',
@@ -1921,10 +1930,16 @@ export const en = {
     hoursLeft: 'enough for about {hours, number} hours at today’s rate',
     loading: 'Loading codes: {count, number} lines read so far.',
     file: 'CSV file',
+    paste: 'Or paste the codes',
+    pasteHint: 'One code per line. For more than 500 KB, upload a file.',
+    pausedSince: 'Since {time}',
+    check: 'Check codes',
+    chooseFile: 'Choose a file or paste the codes.',
+    fileOrPaste: 'You chose a file and pasted codes. Remove one of them.',
     source: 'Where do the codes come from?',
     sourceChoice:
-      '{source, select, file {A file with one code per user} pattern {A pattern that creates one code per user} ' +
-      'other {One code for all users}}',
+      '{source, select, file {A file or list with one code per user} pattern {A pattern that creates one code per ' +
+      'user} other {One code for all users}}',
     pattern: 'Pattern',
     patternHint: '# is a digit, ? is a letter, * is either. For example, SPRING-********.',
     strong: 'Hard to guess: only 1 in {odds} possible codes is valid.',
@@ -1975,8 +1990,8 @@ export const en = {
     add: 'Add {noun}',
     changedSince: 'Nothing was undone because {fields} has been changed again since you saved it.',
     conflict:
-      '<b>Someone else changed this while you were editing.</b> Your values are below. Save again to overwrite the ' +
-      'other changes, or reload the page to discard your values.',
+      '<b>This has changed since you opened the page.</b> Your values are below. Save again to overwrite the other ' +
+      'changes, or reload the page to discard your values.',
     copied: 'This is a copy. It is paused until you activate it.',
     copyNeedsApproval:
       'Nothing was duplicated because new offers and images need approval. Add them one by one. Perkwire saves each ' +
@@ -2047,6 +2062,7 @@ export const en = {
     attemptQueued: 'Attempt scheduled.',
     attempts: 'Attempts',
     attemptsLead: 'All attempts have the same ID and body. Each one has a new signature.',
+    earlierAttempts: '{count, plural, one {# earlier attempt} other {# earlier attempts}}',
     back: 'Back to deliveries',
     cancelled: 'Redelivery cancelled. Deliveries that are already queued will still be sent.',
     copyAsCurl: 'Copy as curl',
@@ -2187,7 +2203,7 @@ export const en = {
       'hour} other {# hours}}} other {{count, plural, one {# day} other {# days}}}}',
     changes: 'Changes',
     creative: 'Image',
-    decidedAlready: 'Someone else has already decided on this draft. Reload the page.',
+    decidedAlready: 'This draft has been decided or proposed again in the meantime. Reload the page.',
     decidedBy: 'Decided by',
     decidedForYou: 'Decisions on your drafts:',
     imageKept: 'This image is kept unless you select another file.',
@@ -3223,7 +3239,6 @@ export const en = {
     windowLength: '{hours, plural, one {1 hour} other {# hours}}',
     windowHint: 'Last complete hours. Changes are compared with the same hours of the previous week.',
     currency: 'Currency',
-    currencyHint: 'Only for revenue.',
     preview: 'Preview',
     recipients: 'Each alert appears in the inbox.',
     previewHint: 'Shows when this alert would have been sent.',
@@ -3610,6 +3625,7 @@ export const en = {
     state: 'Status',
     finished: 'Completed',
     erased: 'Cleared or deleted',
+    dataFiles: 'Data files contain the person until an operator runs perkwire data compact (<link>compaction</link>).',
     erasedHint:
       'Tracking events, selected perks and conversions are not counted here. They are kept for reports, without any ' +
       'link to the person. Messages, attributes and other data that is only about the person are deleted as well.',
@@ -4130,8 +4146,8 @@ export const en = {
     loyaltyRate: 'Loyalty rewards per unit of payout',
     saved: 'Settings saved.',
     conflict:
-      'Someone else changed these settings while you were editing. Your values are shown below. Save again to ' +
-      'overwrite the other changes.',
+      'These settings have changed since you opened this page. Your values are shown below. Save again to overwrite ' +
+      'the other changes, or reload the page to discard your values.',
     title: 'General settings',
     lead: 'Default settings for all placements and themes.',
     featuresHint: 'To enable a feature, ask your operator.',

@@ -3,11 +3,21 @@ import type { ManagementClient } from '../../management/page-client.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
-import { type MessageKey, t } from '../../platform/i18n/messages.ts';
+import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../platform/lib/uuid7.ts';
 import { wordProblem } from '../../platform/problem.ts';
 import { type ErasedCounts, type IdentifierKind, identifierKinds, type UserSubject } from '../../platform/user-data.ts';
-import { actionButton, badge, card, emptyState, pager, saveForm, type Tone, table } from '../../shell/components.ts';
+import {
+  actionButton,
+  badge,
+  card,
+  emptyState,
+  link,
+  pager,
+  saveForm,
+  type Tone,
+  table,
+} from '../../shell/components.ts';
 import { type FieldErrors, type Fields, queryText } from '../../shell/context.ts';
 import { count, moment, momentOr } from '../../shell/format.ts';
 import { columns, createForm } from '../../shell/forms.ts';
@@ -17,7 +27,8 @@ import type { PrivacyDesk } from '../desk.ts';
 import { type Erasure, type ErasureStatus, listErasures, statusOf } from '../erasures.ts';
 import type { PersonalData } from '../export-file.ts';
 
-type Services = Shell & { desk: PrivacyDesk; management: ManagementClient };
+/** Services of the pages. `hasDataFiles` is whether raw data is also exported to data files. */
+type Services = Shell & { desk: PrivacyDesk; management: ManagementClient; hasDataFiles: boolean };
 
 const path = '/settings/privacy';
 const erasuresPerPage = 25;
@@ -146,7 +157,7 @@ function problemOf({ length }: string): string | null {
 }
 
 async function show(
-  { management }: Services,
+  { management, hasDataFiles }: Services,
   context: PublisherContext,
   { summary, typed, problem }: { summary?: UserSummary; typed?: Typed; problem?: string },
 ): Promise<Page> {
@@ -155,6 +166,7 @@ async function show(
     listErasures(executor, publisherId, { limit: erasuresPerPage, before: isUuid7(cursor) ? cursor : null }),
   );
   const own = context.path(path);
+  const requests = erasures.length === 0 ? noRequests() : erasureTable(context, erasures, hasDataFiles);
   const errors = problem === undefined ? [] : [{ path: '/identifier', message: problem }];
   return {
     title: t('nav.privacyDesk'),
@@ -164,7 +176,7 @@ async function show(
     body: html`
       ${card(t('privacyDesk.user'), userForm(context, typed ?? typedOf(summary?.subject), errors))}
       ${summary === undefined ? nothing : foundCard(context, summary)}
-      ${card(t('privacyDesk.requests'), erasures.length === 0 ? noRequests() : erasureTable(context, erasures))}
+      ${card(t('privacyDesk.requests'), requests)}
       ${pager(cursor === '' ? null : own, next === null ? null : `${own}?cursor=${next}`)}`,
   };
 }
@@ -219,7 +231,12 @@ function foundCard(context: PublisherContext, { subject, counts, attributes }: U
       ${table(t('privacyDesk.found'), heads, kinds)}
       ${attributeTable(attributes)}
       <div class="actions">
-        ${actionButton(context, { ...button, to: context.path(`${path}/export`), text: t('privacyDesk.export') })}
+        ${actionButton(context, {
+          ...button,
+          to: context.path(`${path}/export`),
+          text: t('privacyDesk.export'),
+          isDownload: true,
+        })}
         ${actionButton(context, {
           ...button,
           to: context.path(`${path}/erase`),
@@ -252,7 +269,7 @@ const noRequests = (): Html => emptyState('check', t('privacyDesk.noRequests'), 
 
 const tones: Record<ErasureStatus, Tone> = { pending: 'plain', sweeping: 'info', done: 'good' };
 
-function erasureTable({ publisher }: PublisherContext, erasures: readonly Erasure[]): Html {
+function erasureTable({ publisher }: PublisherContext, erasures: readonly Erasure[], hasDataFiles: boolean): Html {
   const heads = [
     { text: t('privacyDesk.requested') },
     { text: t('privacyDesk.namedBy') },
@@ -272,8 +289,11 @@ function erasureTable({ publisher }: PublisherContext, erasures: readonly Erasur
   });
   return html`
     ${table(t('privacyDesk.requests'), heads, rows)}
-    <p class="hint">${t('privacyDesk.erasedHint')}</p>`;
+    <p class="hint">${t('privacyDesk.erasedHint')}</p>
+    ${hasDataFiles && html`<p class="hint">${tHtml('privacyDesk.dataFiles', { link: compactionLink })}</p>`}`;
 }
+
+const compactionLink = (text: Html): Html => link('/docs/guides/data-files#erasure-and-compaction', text);
 
 /** Returns the number of erased records by kind, with the same names as in the stored data of a person. */
 const erasedText = ({ counts }: Erasure): string =>

@@ -12,7 +12,7 @@ import { moment } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
-import { defaultButton, withRowChange, withStored } from '../../shell/row-list.ts';
+import { defaultButton, requireUnchanged, storedVersion, withRowChange, withStored } from '../../shell/row-list.ts';
 import { type EventResult, listEvents, type SourceEvent, type StoredEffect } from '../events.ts';
 import type { Note } from '../message.ts';
 import { readSource, saveSource, sourceInput } from '../settings.ts';
@@ -38,7 +38,9 @@ async function save(services: Services, context: PublisherContext, submitted: Fi
     await services.management.write(context, async (work) => {
       const stored = await readSource(work, services.secretBox);
       const hasSecret = stored.secret !== null;
-      const fields = withStored(submitted, settingsToForm(stored.settings, hasSecret));
+      const storedValues = settingsToForm(stored.settings, hasSecret);
+      requireUnchanged(submitted, storedValues);
+      const fields = withStored(submitted, storedValues);
       const { settings, secret } = readSettings(fields, hasSecret);
       const input = { ...settings, ...(secret !== undefined && { secret }) };
       const details = checkValue(sourceInput, input).map((error) => ({ ...error, path: fieldOf(fields, error.path) }));
@@ -64,9 +66,11 @@ async function sourcesPage(
   }));
   const hasSecret = source.secret !== null;
   const to = context.path(path);
-  const form = createForm(typed ?? settingsToForm(source.settings, hasSecret), errors, to);
+  const storedValues = settingsToForm(source.settings, hasSecret);
+  const form = createForm(typed ?? storedValues, errors, to);
   const optionsOf = (kind: string): string => context.path(`/options?kind=${kind}`);
-  const fields = html`${defaultButton()}${form.summary()}${settingsFields(form, hasSecret, optionsOf)}`;
+  const version = storedVersion(storedValues, errors.length === 0 ? typed : {});
+  const fields = html`${defaultButton()}${form.summary()}${version}${settingsFields(form, hasSecret, optionsOf)}`;
   return {
     title: t('sources.title'),
     lead: t('sources.lead'),

@@ -22,18 +22,22 @@ export type Settings = Readonly<Record<string, string | boolean>>;
 export const secretNames = ['password', 'token', 'credentials', 'secret_access_key'] as const;
 type SecretName = (typeof secretNames)[number];
 
-const patterns = {
-  subject: /^(?!\$)[^\s.*>?#/\\%]+(\.[^\s.*>?#/\\%]+)*$/,
-  user: /^[\x21-\x7e]{1,200}$/,
-  bus: /^[A-Za-z0-9._-]{1,256}$/,
-  bucket: /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
-  prefix: /^(?!\/)(?!.*\.\.)[\w./=-]{1,200}$/,
-  region: /^[a-z0-9-]{1,40}$/,
-  access_key_id: /^[\x21-\x7e]{1,128}$/,
-  topic: /^(?!\.{1,2}$)[\w.-]{1,249}$/,
-  client_id: /^[\x21-\x7e]{1,100}$/,
-} as const;
-type Named = keyof typeof patterns;
+type Format = readonly [pattern: RegExp, refusal: Problem];
+
+const ascii = (max: number): Format => [new RegExp(`^[\\x21-\\x7e]{1,${max}}$`), problem('destinationAscii', { max })];
+
+/** Format of the values of each setting, with the error that states it. */
+const formats: Readonly<Record<string, Format>> = {
+  subject: [/^(?!\$)[^\s.*>?#/\\%]+(\.[^\s.*>?#/\\%]+)*$/, problem('destinationSubject')],
+  user: ascii(200),
+  bus: [/^[A-Za-z0-9._-]{1,256}$/, problem('destinationName', { max: 256 })],
+  bucket: [/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, problem('destinationBucket')],
+  prefix: [/^(?!\/)(?!.*\.\.)[\w./=-]{1,200}$/, problem('destinationPrefix')],
+  region: [/^[a-z0-9-]{1,40}$/, problem('destinationRegion')],
+  access_key_id: ascii(128),
+  topic: [/^(?!\.{1,2}$)[\w.-]{1,249}$/, problem('destinationName', { max: 249 })],
+  client_id: ascii(100),
+};
 
 type Kind = {
   /** Required settings, not including the secrets. */
@@ -169,7 +173,7 @@ function readSecrets(
     const value = input[name] ?? stored[name];
     if (value === undefined || value === '') continue;
     const isUsable = typeof value === 'string' && value.length <= maxSecretLength && /^[\x20-\x7e\r\n]+$/.test(value);
-    if (!isUsable) throw invalid(name, problem('destinationValue'));
+    if (!isUsable) throw invalid(name);
     secrets[name] = value;
   }
   const [first] = names;
@@ -191,11 +195,11 @@ function urlOf(kind: DestinationKind, input: DestinationInput, rules: UrlRules):
     const value = input[name];
     const trimmed = typeof value === 'string' ? value.trim() : '';
     if (trimmed === '' && required.includes(name)) throw invalid(name, problem('destinationMissing'));
-    const pattern = name in patterns ? patterns[name as Named] : null;
-    if (trimmed !== '' && pattern !== null && !pattern.test(trimmed)) throw invalid(name, problem('destinationValue'));
+    const [pattern, refusal] = formats[name] ?? [];
+    if (trimmed !== '' && pattern?.test(trimmed) === false) throw invalid(name, refusal);
     if (!hasChoices(name)) return trimmed;
     const options: readonly string[] = choices[name];
-    if (trimmed !== '' && !options.includes(trimmed)) throw invalid(name, problem('destinationValue'));
+    if (trimmed !== '' && !options.includes(trimmed)) throw invalid(name);
     return trimmed || String(options[0]);
   };
   const { name, bases, path } = serverOf(kind, input, text);
@@ -213,7 +217,7 @@ function urlOf(kind: DestinationKind, input: DestinationInput, rules: UrlRules):
     if (text(parameter) !== '') url.searchParams.set(parameter, text(parameter));
   }
   if (bases[0]?.startsWith('http:')) url.searchParams.set('tls', 'false');
-  if (url.href.length > maxUrlLength) throw invalid(name, problem('destinationValue'));
+  if (url.href.length > maxUrlLength) throw invalid(name);
   return url.href;
 }
 
@@ -238,7 +242,7 @@ function serverOf(kind: Exclude<DestinationKind, 'pull'>, input: DestinationInpu
       const servers = text('brokers')
         .split(',')
         .map((server) => server.trim());
-      if (servers.length > maxBrokers) throw invalid('brokers', problem('destinationValue'));
+      if (servers.length > maxBrokers) throw invalid('brokers');
       const bases = [...new Set(servers)].map((server) => broker('brokers', server, 9092));
       return { name: 'brokers', bases, path: text('topic') };
     }
@@ -261,7 +265,7 @@ function serverOf(kind: Exclude<DestinationKind, 'pull'>, input: DestinationInpu
 /** Returns the host and port of an HTTP URL. Keeps an explicit default port, which `URL` would drop. */
 const hostIn = (base: string): string => /^https?:\/\/([^/?#]+)/.exec(base)?.[1] ?? '';
 
-const invalid = (name: string, message: Problem): AppError =>
+const invalid = (name: string, message: Problem = problem('destinationValue')): AppError =>
   new AppError('invalid_endpoint', { details: [{ path: `/destination/${name}`, message }] });
 
 const secretPrefix = ':';

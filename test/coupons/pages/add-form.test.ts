@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../../src/accounts/access.ts';
 import { errorsIn, origin, signInAs, type TestUser } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 
 /** Submits the form like a browser, which sends an empty file if the user chose none. */
-async function send(language: string, fields: Record<string, string>, file = '') {
+async function send(language: string, fields: Record<string, string>, file = '', headers = {}) {
   const form = new FormData();
   const token = me.cookie.split('=')[1] ?? '';
   for (const [name, value] of Object.entries({
@@ -35,6 +35,7 @@ async function send(language: string, fields: Record<string, string>, file = '')
       cookie: me.cookie,
       'accept-language': language,
       'content-type': body.headers.get('content-type') ?? '',
+      ...headers,
     },
     payload: Buffer.from(await body.arrayBuffer()),
   });
@@ -48,8 +49,8 @@ async function add(...parameters: Parameters<typeof send>): Promise<string[]> {
 }
 
 test.each([
-  ['en', 'Choose a file first.'],
-  ['de', 'Wählen Sie zuerst eine Datei aus.'],
+  ['en', 'Choose a file or paste the codes.'],
+  ['de', 'Wählen Sie eine Datei aus oder fügen Sie die Codes ein.'],
 ])('a form without a file, pattern or code says what is missing (locale %s)', async (language, message) => {
   expect(await add(language, {})).toEqual([message]);
   expect(await add(language, { source: 'file', shared: 'ONE', pattern: 'MANY-****', count: '5' })).toEqual([message]);
@@ -119,4 +120,56 @@ test.each([
   const { body } = await send(language, {}, `A-1\n${'x'.repeat(201)}\n`);
   expect(body).toContain(text);
   expect(body).not.toContain('name="checked"');
+});
+
+describe('pasted codes', () => {
+  const checkedIn = (body: string): string => /name="checked" value="(\w+)"/.exec(body)?.[1] ?? '';
+
+  test('are read like a file, and stay in the form until they are added', async () => {
+    await t.pool.query('delete from coupon_pools');
+    const codes = '\r\n Voucher;Note\r\nP-1;first\r\nP-2;second\r\n';
+    const preview = await send('en', { source: 'file', codes });
+    expect(preview.statusCode).toBe(200);
+    expect(preview.body).toContain('Import 2 rows');
+    expect(preview.body).toContain('P-2;second');
+    expect(preview.body).not.toContain('Choose the file again');
+    expect((await send('en', { codes: `${codes}P-3;third`, checked: checkedIn(preview.body) })).body).toContain(
+      'Import 3 rows',
+    );
+    expect((await send('en', { codes, checked: checkedIn(preview.body) })).statusCode).toBe(303);
+    const { rows } = await t.pool.query(
+      'select last_position - next_position + 1 as left from coupon_stock where offer_id = 1',
+    );
+    expect(rows).toEqual([{ left: '2' }]);
+  });
+
+  test.each([
+    ['en', 'Line 3: The code can be at most 200 characters long, but it has 201.'],
+    ['de', 'Zeile 3: Der Code darf höchstens 200 Zeichen lang sein, hat aber 201.'],
+  ])('have errors with the line of the text area, also after an empty line (locale %s)', async (language, text) => {
+    const { body } = await send(language, { codes: `\nA-1\n${'x'.repeat(201)}\n` });
+    expect(body).toContain(text);
+    expect(checkedIn(body)).toBe('');
+  });
+
+  test.each([
+    ['en', 'You chose a file and pasted codes. Remove one of them.'],
+    ['de', 'Sie haben eine Datei ausgewählt und Codes eingefügt. Entfernen Sie eines von beiden.'],
+  ])('are refused together with a file, also if the form is only checked (locale %s)', async (language, text) => {
+    const answer = await send(language, { source: 'file', codes: 'A-1' }, 'B-2\n');
+    expect(answer.statusCode).toBe(422);
+    expect(errorsIn(answer.body)).toEqual([text]);
+    expect(answer.body).toContain('href="#f-codes"');
+    const fragment = await send(language, { source: 'file', codes: 'A-1' }, 'B-2\n', { 'hx-request': 'true' });
+    expect(fragment.body).toContain(text);
+    expect(fragment.body).not.toContain('<html');
+  });
+
+  test('are neither added nor checked if another source is chosen', async () => {
+    await t.pool.query('delete from coupon_pools');
+    expect((await send('en', { source: 'shared', shared: 'ALL', codes: 'A-1\nA-2' })).statusCode).toBe(303);
+    const { rows } = await t.pool.query('select shared_code from coupon_pools where offer_id = 1');
+    expect(rows).toEqual([{ shared_code: 'ALL' }]);
+    await t.pool.query('delete from coupon_pools');
+  });
 });

@@ -40,7 +40,7 @@ test.each([
     'en-GB',
     1,
     'CSV file',
-    'Check file',
+    'Check codes',
     'Import 3 rows',
     '2 codes added. 1 duplicate skipped.',
     'Settings and expiry',
@@ -50,7 +50,7 @@ test.each([
     'de-DE',
     2,
     'CSV-Datei',
-    'Datei prüfen',
+    'Codes prüfen',
     '3 Zeilen importieren',
     '2 Codes hinzugefügt. 1',
     'Einstellungen und Ablauf',
@@ -153,6 +153,7 @@ test('the command line adds a file, counts codes and removes them', async () => 
   const removed = await runCommand(['coupons', 'remove', '3'], env);
   expect(removed.out).toContain('Removed 50 codes.');
   expect(removed.err).toContain('The pool is now empty. The offer is paused until you add codes.');
+  expect((await runCommand(['coupons', 'remove', '3'], env)).out).toContain('no codes that could be removed');
   expect((await runCommand(['coupons', 'show', '3'], env)).code).toBe(1);
   expect((await runCommand(['coupons', 'remove', '3', '--pool'], env)).code).toBe(0);
   expect((await runCommand(['coupons', 'add', '3'], env)).code).toBe(2);

@@ -249,7 +249,7 @@ describe('the catalogue', () => {
     expect((await operator.post(own('/offers/1'), { ...fields, title: 'Theirs' })).statusCode).toBe(303);
     const second = await admin.post(own('/offers/1'), { ...fields, title: 'Mine' });
     expect(second.statusCode).toBe(409);
-    expect(second.body).toContain('Someone else changed this');
+    expect(second.body).toContain('This has changed since you opened the page');
     expect(second.body).toMatch(/<td[^>]*>Headline<\/td><td[^>]*>Theirs<\/td><td[^>]*>Mine<\/td>/);
     expect(second.body).toMatch(/name="title"[^>]* value="Mine"/);
     const newVersion = /name="_version" value="([^"]+)"/.exec(second.body)?.[1]?.replaceAll('&quot;', '"') ?? '';

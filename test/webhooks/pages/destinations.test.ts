@@ -86,13 +86,22 @@ test('an error is shown at the field of the chosen destination, and all other va
   const count = (await endpoints()).length;
   const answer = await user.post(`${base}/new`, { ...settings, ...nats, 'nats.subject': 'orders.*' });
   expect(answer.statusCode).toBe(422);
-  expect(errorsIn(answer.body)).toEqual(['The value is not valid for this setting.']);
+  expect(errorsIn(answer.body)).toEqual([
+    'The value must consist of words separated by dots, without spaces and * &gt; ? # / \\ %, and not begin with $.',
+  ]);
   expect(answer.body).toContain('name="nats.address" ');
   expect(answer.body).toContain('value="orders.*"');
   expect(answer.body).toContain('value="nats" checked');
   const missing = await user.post(`${base}/new`, { ...settings, destination: 's3', 's3.bucket': 'perks' });
   expect(errorsIn(missing.body)).toEqual(['This setting is required.']);
   expect(await endpoints()).toHaveLength(count);
+});
+
+test('the error of an S3 key prefix lists the allowed characters', async () => {
+  const s3 = { destination: 's3', 's3.bucket': 'perks', 's3.region': 'eu-central-1', 's3.access_key_id': 'AKIA' };
+  const fields = { ...settings, ...s3, 's3.prefix': 'perks events', 's3.secret_access_key': 'a-secret' };
+  const errors = errorsIn((await user.post(`${base}/new`, fields)).body);
+  expect(errors).toEqual([expect.stringContaining('1 to 200 characters (A–Z a–z 0–9 . _ / = -)')]);
 });
 
 test('a transformation can be edited for brokers, and is rejected at its field for pull endpoints', async () => {

@@ -1,7 +1,6 @@
 import type { OwnKind } from '../../../catalog/event-kinds.ts';
 import { type PublisherContext, searchPublishers } from '../../../catalog/pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
-import { versionField } from '../../../management/crud-editor.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { etagOf } from '../../../management/rows.ts';
 import { AppError } from '../../../platform/errors.ts';
@@ -10,7 +9,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { badge, card, hiddenField, noMatches, saveForm, strongLink, table } from '../../../shell/components.ts';
 import type { FieldErrors, Fields, FormValues } from '../../../shell/context.ts';
 import { columns, createForm, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
-import { defaultButton } from '../../../shell/row-list.ts';
+import { defaultButton, versionField } from '../../../shell/row-list.ts';
 import { payoutText } from '../../payout-text.ts';
 import { frequencyCapFields, frequencyPart, totalCapFields, totalsPart } from './caps-form.ts';
 import { partsToForm, readParts, storedField } from './rules-part.ts';

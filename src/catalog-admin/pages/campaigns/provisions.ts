@@ -1,5 +1,4 @@
 import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
-import { versionField } from '../../../management/crud-editor.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
@@ -14,7 +13,7 @@ import {
 } from '../../../shell/context.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
-import { withRowChange } from '../../../shell/row-list.ts';
+import { versionField, withRowChange } from '../../../shell/row-list.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { listProvisions, setProvision } from '../../resources/provisions.ts';
 import type { PageServices } from '../services.ts';

@@ -1,6 +1,5 @@
 import type { PublisherContext } from '../../../catalog/pages.ts';
 import { type TranslatedText, type Translation, translatedTexts } from '../../../catalog/types.ts';
-import { versionField } from '../../../management/crud-editor.ts';
 import type { View } from '../../../management/resource.ts';
 import { etagOf, PreconditionFailed } from '../../../management/rows.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
@@ -14,6 +13,7 @@ import { fieldName, languageName, unknownLanguageText } from '../../../shell/for
 import { createForm, type FormBuilder } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
+import { versionField } from '../../../shell/row-list.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { offers } from '../../resources/offers.ts';
 import { idealLengthIn, maxLengthOf } from '../../resources/translations.ts';

@@ -2,7 +2,6 @@ import { listsAt, rulesOf, withoutUnusedDetails } from '../../../catalog/control
 import { normaliseName } from '../../../catalog/names.ts';
 import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import type { OfferLists, StoredControls } from '../../../catalog/types.ts';
-import { versionField } from '../../../management/crud-editor.ts';
 import type { Values, Warning } from '../../../management/resource.ts';
 import { PreconditionFailed } from '../../../management/rows.ts';
 import { AppError } from '../../../platform/errors.ts';
@@ -23,7 +22,7 @@ import {
 import { columns, createForm, type FormBuilder, fieldGroup, joinList, splitList } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
-import { defaultButton, rowList, withRowChange, withStored } from '../../../shell/row-list.ts';
+import { defaultButton, rowList, versionField, withRowChange, withStored } from '../../../shell/row-list.ts';
 import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
 import type { PageServices } from '../services.ts';

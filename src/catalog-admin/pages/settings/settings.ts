@@ -1,5 +1,4 @@
 import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
-import { versionField } from '../../../management/crud-editor.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { etagOf, PreconditionFailed } from '../../../management/rows.ts';
 import type { App } from '../../../platform/http/app.ts';
@@ -11,7 +10,7 @@ import { type FieldErrors, type Fields, fieldErrorsOf, hasRole } from '../../../
 import { createForm, sectionIndex } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
-import { withStored } from '../../../shell/row-list.ts';
+import { versionField, withStored } from '../../../shell/row-list.ts';
 import { publishers } from '../../resources/publishers.ts';
 import type { PageServices } from '../services.ts';
 import { features, publisherFields, publisherToForm, readPublisher } from './publisher-form.ts';

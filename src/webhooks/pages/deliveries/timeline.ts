@@ -20,9 +20,20 @@ const tones: Readonly<Record<DeliveryStatus, Tone>> = {
 };
 export const statusBadge = (status: DeliveryStatus): Html => badge(t(`deliveryStatus.${status}`), tones[status]);
 
+/** Number of attempts from which the earlier ones are collapsed, and number of the latest ones that then stay open. */
+const manyAttempts = 6;
+const latestAttempts = 3;
+
 /** Renders the attempts of a delivery, oldest first, each with its request and response. */
-export const timeline = (attempts: readonly AttemptView[], publisher: Publisher): Html =>
-  html`<ol class="timeline">${attempts.map((attempt) => attemptItem(attempt, publisher))}</ol>`;
+export function timeline(attempts: readonly AttemptView[], publisher: Publisher): Html {
+  const listOf = (part: readonly AttemptView[]): Html =>
+    html`<ol class="timeline">${part.map((attempt) => attemptItem(attempt, publisher))}</ol>`;
+  if (attempts.length < manyAttempts) return listOf(attempts);
+  const earlier = attempts.slice(0, -latestAttempts);
+  return html`
+    ${moreFields(t('deliveries.earlierAttempts', { count: earlier.length }), listOf(earlier))}
+    ${listOf(attempts.slice(-latestAttempts))}`;
+}
 
 function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
   const { outcome, error, response, timing } = attempt;

@@ -5,6 +5,7 @@ import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { Problem } from '../../../platform/problem.ts';
 import type { Fields, FormValues } from '../../../shell/context.ts';
 import { chosenOf, columns, type FormBuilder, moreFields } from '../../../shell/forms.ts';
+import { versionField } from '../../../shell/row-list.ts';
 import { type DestinationKind, kindOf } from '../../destinations/kinds.ts';
 import { isCustomHeader } from '../../destinations/settings.ts';
 import { defaultSteps } from '../../dispatcher/settle/retry-schedule.ts';
@@ -188,6 +189,7 @@ export const typedEndpoint = (fields: Fields): FormValues => ({
   template: fields.text('template'),
   retry_steps_s: fields.text('retry_steps_s'),
   headers: fields.text('headers'),
+  [versionField]: fields.text(versionField),
   ...typedDestination(fields),
 });
 

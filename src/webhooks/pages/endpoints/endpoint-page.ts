@@ -18,6 +18,7 @@ import {
 import { type FieldErrors, type FormValues, hasRole } from '../../../shell/context.ts';
 import { createForm, moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
+import { storedVersion } from '../../../shell/row-list.ts';
 import { kindOf } from '../../destinations/kinds.ts';
 import { endpointName, maxEndpoints } from '../../endpoint-store.ts';
 import { warnOfUrl } from '../../endpoints/url-warnings.ts';
@@ -184,7 +185,9 @@ function endpointForm(
   { at, stored, canEdit, events, eventNames, recent }: FormTarget,
   { typed, errors, result = nothing, preview = nothing }: EndpointPageState,
 ): Html {
-  const form = createForm(typed ?? endpointToForm(stored), errors);
+  const storedValues = endpointToForm(stored);
+  const form = createForm(typed ?? storedValues, errors);
+  const version = storedVersion(storedValues, errors === undefined ? typed : {});
   const transformation = transformationFields(context, form, { at, events: eventNames, recent, canEdit, preview });
   const fields = endpointFields(form, events, stored?.endpoint ?? null, transformation);
   if (!canEdit) return readOnlyFields(fields);
@@ -193,6 +196,6 @@ function endpointForm(
     <button class="button" formaction="${at}/test" hx-post="${at}/test" hx-target="#test-result" hx-swap="innerHTML"
       hx-disabled-elt="this">${t('webhooks.test')}</button>`;
   return html`
-    ${saveForm(context, at, html`${form.summary()}${fields}`, { extra: isPulled ? nothing : testButton })}
+    ${saveForm(context, at, html`${form.summary()}${version}${fields}`, { extra: isPulled ? nothing : testButton })}
     <div id="test-result" class="below" aria-live="polite">${result}</div>`;
 }

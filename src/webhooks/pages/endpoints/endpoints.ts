@@ -12,7 +12,7 @@ import { type FieldErrors, type Fields, fieldErrorsOf, pathText, queryText, reas
 import { focusField } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
-import { withStored } from '../../../shell/row-list.ts';
+import { requireUnchanged, withStored } from '../../../shell/row-list.ts';
 import { readActivity } from '../../activity/activity.ts';
 import { findPage } from '../../deliveries/walk.ts';
 import { readDeliveries } from '../../delivery-store.ts';
@@ -229,8 +229,10 @@ async function save(scope: Scope, context: PublisherContext, submitted: Fields):
   const savedRef = refOf(scope, context);
   const [stored = null] =
     savedRef === null ? [] : await failFast(() => listEndpoints(deps.pool, context.publisher.id, savedRef));
-  const fields = withStored(submitted, endpointToForm(stored));
+  const storedValues = endpointToForm(stored);
+  const fields = withStored(submitted, storedValues);
   try {
+    requireUnchanged(submitted, storedValues);
     const { endpoint, secret } = await store(scope, context, fields);
     const ref = endpoint.event ?? endpoint.id;
     if (secret === null) return { to: context.path(`${basePath}/${ref}`), done: t('webhooks.saved') };
