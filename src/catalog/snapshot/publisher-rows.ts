@@ -35,7 +35,7 @@ export function rowsOfPublisher(
 
 /** Returns the rows with the given keys from rows that are sorted by the key. */
 function rowsWith<Row>(rows: readonly Row[], keyOf: (row: Row) => number, keys: readonly number[]): Row[] {
-  const found: Row[] = [];
+  const matching: Row[] = [];
   for (const key of keys) {
     let [at, end] = [0, rows.length];
     while (at < end) {
@@ -43,7 +43,7 @@ function rowsWith<Row>(rows: readonly Row[], keyOf: (row: Row) => number, keys: 
       if (keyOf(rows[middle] as Row) < key) at = middle + 1;
       else end = middle;
     }
-    for (let row = rows[at]; row !== undefined && keyOf(row) === key; row = rows[++at]) found.push(row);
+    for (let row = rows[at]; row !== undefined && keyOf(row) === key; row = rows[++at]) matching.push(row);
   }
-  return found;
+  return matching;
 }

@@ -9,7 +9,7 @@ import type { ExploreQuery, Group, GroupOrder, GroupSelection } from './types.ts
 /** Group with the campaigns that it consists of, if groups are advertisers. */
 export type FirstGroup = Group & { campaignIds: readonly number[] };
 
-type Row = Record<string, string | number> & { row_count: number; campaigns: string };
+type GroupRow = Record<string, string | number> & { row_count: number; campaigns: string };
 
 const none: Metrics = sumOf([]);
 
@@ -54,7 +54,7 @@ export async function readFirstGroups(
   const valueSql = ({ by }: GroupOrder): string =>
     by === 'value' ? figure('now') : `(${figure('now')}) - (${figure('before')})`;
   const limits = orders.map((order, index) => `(${lastSql(order, valueSql(order))}) as last_${index}`);
-  const { rows } = await executor.query<Row>({
+  const { rows } = await executor.query<GroupRow>({
     text: `with summed as materialized (${summed}),
       limits as materialized (select ${['(select count(*) from summed) as row_count', ...limits].join(', ')})
     select * from summed cross join limits
@@ -64,7 +64,7 @@ export async function readFirstGroups(
   });
   const rowCount = rows[0]?.row_count ?? 0;
   if (rowCount > maxGroups) throw tooLarge(problem('tooManyValues', { max: maxGroups }));
-  const metricsOf = (row: Row, period: string): Metrics => {
+  const metricsOf = (row: GroupRow, period: string): Metrics => {
     const read = { ...none };
     for (const name of metrics) read[name] = row[`${period}_${name}`] as number;
     return isUnknown && row.campaigns.includes(',') ? withoutSessions(read) : read;

@@ -21,16 +21,16 @@ export type Names = {
 export function namesOf({ offers, offersByCampaign }: Snapshot, { id: publisherId }: Publisher): Names {
   const ifVisible = (offer: Offer | undefined): Offer | undefined =>
     offer !== undefined && isKnownTo(offer, publisherId) ? offer : undefined;
-  let known: Map<number, Campaign[]> | null = null;
+  let grouped: Map<number, Campaign[]> | null = null;
   // Few reports need advertisers, and a catalogue can have 100,000 campaigns.
   const byAdvertiser = (): ReadonlyMap<number, readonly Campaign[]> => {
-    if (known !== null) return known;
-    known = new Map();
+    if (grouped !== null) return grouped;
+    grouped = new Map();
     for (const [offer] of offersByCampaign.values()) {
       const campaign = ifVisible(offer)?.campaign;
-      if (campaign !== undefined) getOrInsert(known, campaign.advertiserId, () => []).push(campaign);
+      if (campaign !== undefined) getOrInsert(grouped, campaign.advertiserId, () => []).push(campaign);
     }
-    return known;
+    return grouped;
   };
   const campaignsOf = (advertiserId: number): readonly Campaign[] => byAdvertiser().get(advertiserId) ?? [];
   return {
