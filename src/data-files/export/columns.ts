@@ -21,8 +21,8 @@ export type Column = {
   take: () => Omit<ColumnSource, 'name'>;
 };
 
-/** Reads a value of a binary copy. `row` is the index of the element. */
-type Read = (chunk: Chunk, at: number, length: number, row: number) => Value;
+/** Reads a value of a binary copy. */
+type Read = (chunk: Chunk, at: number, length: number) => Value;
 
 /** Microseconds between 1970 and 2000, the epoch of PostgreSQL's times. */
 const epochMicros = 946_684_800_000_000n;
@@ -30,13 +30,10 @@ const epochMicros = 946_684_800_000_000n;
 /** Distance between the elements of an array, and the length of what precedes the first one's value, in bytes. */
 const [elementLength, arrayHeaderLength] = [8, 24];
 
-const numberReaders: Record<Exclude<ColumnType, 'id' | 'text' | 'bool'>, Read> = {
-  int: ({ view }, at) => view.getInt32(at),
-  micros: ({ view }, at) => view.getBigInt64(at),
-  time: ({ view }, at) => view.getBigInt64(at) + epochMicros,
-  element: ({ view }, at, _length, row) => view.getInt32(at + arrayHeaderLength + row * elementLength),
-  ordinal: (_chunk, _at, _length, row) => row + 1,
-};
+const readInt = ({ view }: Chunk, at: number): number => view.getInt32(at);
+
+const readElement = ({ view }: Chunk, at: number, row: number): number =>
+  view.getInt32(at + arrayHeaderLength + row * elementLength);
 
 /** Texts that were read recently, by a hash of their bytes. Most texts repeat, and are then stored only once. */
 const recentTexts: (Uint8Array | undefined)[] = new Array(4096);
@@ -73,7 +70,8 @@ class ValueColumn implements Column {
   }
 
   add(chunk: Chunk, at: number, length: number, rows: number): void {
-    for (let row = 0; row < rows; row++) this.#values.push(length < 0 ? null : this.#read(chunk, at, length, row));
+    const value = length < 0 ? null : this.#read(chunk, at, length);
+    for (let row = 0; row < rows; row++) this.#values.push(value);
   }
 
   push(value: Value): void {
@@ -87,47 +85,37 @@ class ValueColumn implements Column {
   }
 }
 
-type NumberArray = Int32Array | BigInt64Array;
-
 /** Number of values for which memory is reserved first. */
 const firstCapacity = 16;
 
-const requiredMessage = 'a column without null contains null';
-
-/** Column of numbers without null, in a typed array. */
-class NumberColumn implements Column {
-  #values: NumberArray;
+/** Column of 32-bit integers without null. */
+class IntColumn implements Column {
+  #values = new Int32Array(0);
   length = 0;
-  readonly #create: (capacity: number) => NumberArray;
-  readonly #read: Read;
+  readonly #read: (chunk: Chunk, at: number, row: number) => number;
 
-  constructor(create: (capacity: number) => NumberArray, read: Read) {
-    this.#create = create;
-    this.#values = create(0);
+  constructor(read: (chunk: Chunk, at: number, row: number) => number) {
     this.#read = read;
   }
 
   add(chunk: Chunk, at: number, length: number, rows: number): void {
-    if (length < 0) throw new Error(requiredMessage);
-    for (let row = 0; row < rows; row++) this.push(this.#read(chunk, at, length, row));
+    for (let row = 0; row < rows; row++) this.push(length < 0 ? null : this.#read(chunk, at, row));
   }
 
   push(value: Value): void {
-    if (value === null) throw new Error(requiredMessage);
-    if (this.length === this.#values.length) this.#grow();
-    (this.#values as { [index: number]: Value })[this.length] = value;
+    if (value === null) throw new Error('a column without null contains null');
+    if (this.length === this.#values.length) {
+      const values = new Int32Array(Math.max(firstCapacity, this.length * 2));
+      values.set(this.#values);
+      this.#values = values;
+    }
+    this.#values[this.length] = value as number;
     this.length += 1;
-  }
-
-  #grow(): void {
-    const values = this.#create(Math.max(firstCapacity, this.length * 2));
-    (values as Int32Array).set(this.#values as Int32Array);
-    this.#values = values;
   }
 
   take(): Omit<ColumnSource, 'name'> {
     const data = this.#values.subarray(0, this.length);
-    this.#values = this.#create(0);
+    this.#values = new Int32Array(0);
     this.length = 0;
     return { data };
   }
@@ -147,6 +135,13 @@ function writeId(text: Uint8Array, start: number, bytes: Uint8Array, at: number)
     text[end++] = hexDigits[byte >> 4] as number;
     text[end++] = hexDigits[byte & 15] as number;
   }
+}
+
+/** Whether an ID equals the previous one. It compares the ends first, because IDs of the same time begin alike. */
+function isRepeated(text: Uint8Array, start: number): boolean {
+  for (let index = start + idLength - 1; index >= start; index--)
+    if (text[index] !== text[index - idLength]) return false;
+  return true;
 }
 
 /** Column of UUIDs as text, in one array. An ID whose first byte is zero is null. */
@@ -182,11 +177,14 @@ class IdColumn implements Column {
   }
 
   take(): Omit<ColumnSource, 'name'> {
+    const text = this.#text;
     const data = new Array<Uint8Array | null>(this.length);
-    const { buffer, byteOffset } = this.#text;
+    let id: Uint8Array | null = null;
     for (let index = 0; index < data.length; index++) {
       const start = index * idLength;
-      data[index] = this.#text[start] === 0 ? null : new Uint8Array(buffer, byteOffset + start, idLength);
+      if (text[start] === 0) id = null;
+      else if (!isRepeated(text, start)) id = new Uint8Array(text.buffer, text.byteOffset + start, idLength);
+      data[index] = id;
     }
     this.#text = Buffer.alloc(0);
     this.length = 0;
@@ -195,13 +193,18 @@ class IdColumn implements Column {
   }
 }
 
+const createValues: Record<Exclude<ColumnType, 'id' | 'element' | 'ordinal'>, () => Column> = {
+  text: () => new ValueColumn(readText),
+  bool: () => new ValueColumn(({ bytes }, at) => bytes[at] === 1),
+  int: () => new ValueColumn(readInt),
+  micros: () => new ValueColumn(({ view }, at) => view.getBigInt64(at)),
+  time: () => new ValueColumn(({ view }, at) => view.getBigInt64(at) + epochMicros),
+};
+
 /** Creates an empty column. */
 export function createColumn(type: ColumnType, isOptional: boolean): Column {
   if (type === 'id') return new IdColumn();
-  if (type === 'text') return new ValueColumn(readText);
-  if (type === 'bool') return new ValueColumn(({ bytes }, at) => bytes[at] === 1);
-  const read = numberReaders[type];
-  if (isOptional) return new ValueColumn(read);
-  const isLarge = type === 'micros' || type === 'time';
-  return new NumberColumn((capacity) => (isLarge ? new BigInt64Array(capacity) : new Int32Array(capacity)), read);
+  if (type === 'element') return new IntColumn(readElement);
+  if (type === 'ordinal') return new IntColumn((_chunk, _at, row) => row + 1);
+  return type === 'int' && !isOptional ? new IntColumn(readInt) : createValues[type]();
 }
