@@ -36,20 +36,20 @@ const time = "timestamptz '1969-12-31 23:59:59.999999Z' + n % 3 * interval '1 mi
 
 /** Values of `insert` statements for each table, with the smallest and largest numbers. */
 const inserts: Readonly<Record<string, string>> = {
-  [`sessions (day, id, publisher_id, placement, theme_id, user_key, pub_user_id, country, offer_ids, campaign_ids, custom,
-    dev, usp, usp_check_all, created_at, language)`]: `${day}, ${id}, 1 + n % 3, coalesce(${text}, ''),
+  [`sessions (day, id, publisher_id, placement, theme_id, user_key, pub_user_id, country, offer_ids, campaign_ids,
+    custom, dev, usp, usp_check_all, created_at, language)`]: `${day}, ${id}, 1 + n % 3, coalesce(${text}, ''),
     nullif(n % 5, 0), case when n % 4 > 0 then ${id} end, ${text}, ${text},
     array(select i * 715827882 - 1 from generate_series(1, n % 4) as i),
     array(select -n - i from generate_series(1, n % 4) as i), jsonb_build_object('text', ${text}), n % 6 = 0, false,
     false, ${time}, ${text}`,
-  'events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros)': `${day},
-    ${id}, n, coalesce(${text}, ''), 1 + n % 3, 2147483647, n % 5, ${time}, ${text},
+  'events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros)': `
+    ${day}, ${id}, n, coalesce(${text}, ''), 1 + n % 3, 2147483647, n % 5, ${time}, ${text},
     case n % 4 when 0 then 9223372036854775807 when 1 then -9223372036854775808 when 2 then n end`,
   [`conversions (day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id, advertiser_id,
     payout_micros, currency, is_loyalty, loyalty_micros, click_at, booked_at)`]: `${day}, ${id}, -2147483648, 'sale',
     ${id}, n % 2 = 0, ${id}, 1, 1, 1, n * 1000000000000, 'EUR', true, 1e39::numeric + n, ${time}, now()`,
-  'delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id, finished_at, status_code, outcome)': `${day},
-    ${id}, n, 1, 1, case when n % 2 = 0 then ${time} end, nullif(n % 3, 0), ${text}`,
+  'delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id, finished_at, status_code, outcome)': `
+    ${day}, ${id}, n, 1, 1, case when n % 2 = 0 then ${time} end, nullif(n % 3, 0), ${text}`,
   'data_file_erasures (day, session_id, publisher_id, erased_at)': `${day}, null, 1 + n % 3, now()`,
 };
 
