@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { ConfigError } from './config/config-error.ts';
 import { type EventLogSetting, parseEventLog } from './config/event-log.ts';
 import { type ImageStoreSetting, parseImageStore } from './config/image-store.ts';
 import type { Net } from './config/nets.ts';
@@ -28,7 +29,7 @@ import {
   type TokenKey,
 } from './config/parse.ts';
 import { readVariables } from './config/schema.ts';
-import { parseStorage, type StorageSetting } from './config/storage.ts';
+import { parseDataFiles, type StorageSetting } from './config/storage.ts';
 import { parseTracing, type TracingSetting } from './config/tracing.ts';
 
 export { configSchema } from './config/schema.ts';
@@ -106,19 +107,6 @@ export type Config = {
 
 /** Secrets that every process requires, by environment variable. */
 export type SecretVariables = { TOKEN_KEYS: string; USER_PEPPER: string; SECRETS_KEY: string };
-
-/** Error for an invalid environment. The message lists all problems, one per line. */
-export class ConfigError extends Error {
-  readonly problems: readonly string[];
-  constructor(problems: readonly string[]) {
-    super(
-      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n` +
-        problems.map((problem) => `  - ${problem}`).join('\n'),
-    );
-    this.name = 'ConfigError';
-    this.problems = problems;
-  }
-}
 
 /**
  * Reads and validates the environment variables.
@@ -200,19 +188,3 @@ export function loadConfig(
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
-
-type DataFileVariables = { DATA_FILES_URL: string; S3_ACCESS_KEY_ID: string; S3_SECRET_ACCESS_KEY: string };
-
-/** Parses DATA_FILES_URL. Returns null if it is empty or has a problem, which is added to `problems`. */
-export const parseDataFiles = (raw: DataFileVariables, problems: string[]): StorageSetting | null =>
-  raw.DATA_FILES_URL === ''
-    ? null
-    : parseStorage(
-        {
-          name: 'DATA_FILES_URL',
-          store: raw.DATA_FILES_URL,
-          accessKeyId: raw.S3_ACCESS_KEY_ID,
-          secretAccessKey: raw.S3_SECRET_ACCESS_KEY,
-        },
-        problems,
-      );

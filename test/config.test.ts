@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { ConfigError, configSchema, loadConfig } from '../src/config.ts';
+import { ConfigError } from '../src/config/config-error.ts';
+import { configSchema, loadConfig } from '../src/config.ts';
 
 const databaseUrl = 'postgres://perkwire@localhost:5432/perkwire';
 const secretsKey = Buffer.alloc(32, 7).toString('base64');

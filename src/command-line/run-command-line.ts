@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/config-error.ts';
 import { isDatabaseUnavailable } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { StartupError } from '../platform/startup-error.ts';

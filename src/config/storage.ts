@@ -55,3 +55,19 @@ export function parseStorage(
     secretAccessKey,
   };
 }
+
+type DataFileVariables = { DATA_FILES_URL: string; S3_ACCESS_KEY_ID: string; S3_SECRET_ACCESS_KEY: string };
+
+/** Parses DATA_FILES_URL. Returns null if it is empty or has a problem, which is added to `problems`. */
+export const parseDataFiles = (raw: DataFileVariables, problems: string[]): StorageSetting | null =>
+  raw.DATA_FILES_URL === ''
+    ? null
+    : parseStorage(
+        {
+          name: 'DATA_FILES_URL',
+          store: raw.DATA_FILES_URL,
+          accessKeyId: raw.S3_ACCESS_KEY_ID,
+          secretAccessKey: raw.S3_SECRET_ACCESS_KEY,
+        },
+        problems,
+      );

@@ -82,7 +82,8 @@ async function countRows(
   { from, to }: Days,
 ): Promise<Map<string, number>> {
   const { rows } = await client.query<{ date: string; publisher_id: number; rows: string }>(
-    `select t.day::text as date, t.publisher_id, count(*)::text as rows ${table.from}
+    `select t.day::text as date, t.publisher_id, sum(${table.elements ?? '1'})::text as rows
+    ${table.from}
     where t.day between $1::date and $2::date and ${isExported(table, transactions)}
       and not (${table.isTest ?? 'false'})
     group by 1, 2`,

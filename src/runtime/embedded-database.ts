@@ -1,4 +1,5 @@
-import { type Config, ConfigError } from '../config.ts';
+import { ConfigError } from '../config/config-error.ts';
+import type { Config } from '../config.ts';
 import type { EmbeddedDatabase, EmbeddedDatabases } from '../platform/db/embedded.ts';
 import type { Logger } from '../platform/logger.ts';
 import { announceWait } from './announce-wait.ts';

@@ -1,4 +1,4 @@
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/config-error.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { isPerkwireAt } from '../platform/health/probe.ts';
 import type { App } from '../platform/http/app.ts';

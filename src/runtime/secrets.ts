@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, type SecretVariables } from '../config.ts';
+import { ConfigError } from '../config/config-error.ts';
+import type { SecretVariables } from '../config.ts';
 
 /**
  * Returns the secrets of an embedded installation. They are generated once and stored in its data folder, readable only

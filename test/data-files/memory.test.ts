@@ -30,12 +30,14 @@ const field = (bytes: Buffer): Buffer => Buffer.concat([int32(bytes.length), byt
 const rowOf = (publisherId: number, text: string): Buffer =>
   Buffer.concat([
     Buffer.from([0, 5]),
-    ...[int32(publisherId), int32(9000), Buffer.from([0]), Buffer.alloc(36, 'x'), Buffer.from(text)].map(field),
+    ...[int32(publisherId), int32(9000), Buffer.from([0]), Buffer.alloc(16, 1), Buffer.from(text)].map(field),
   ]);
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 const usedBytes = (): number => {
+  collectGarbage();
+  // The first collection only marks buffers as unused. The second one waits until their memory is free.
   collectGarbage();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;

@@ -1,7 +1,7 @@
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
 import { inDatabase } from '../../command-line/open-database.ts';
-import { parseDataFiles, type StorageSetting } from '../../config.ts';
+import { parseDataFiles, type StorageSetting } from '../../config/storage.ts';
 import type { Connection } from '../../platform/db/pool.ts';
 import { isDay } from '../../platform/http/day-range.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';

@@ -1,16 +1,16 @@
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { type ColumnType, type DataTable, typeOf } from '../tables.ts';
+import { type Column, createColumn } from './columns.ts';
 
 type Schema = ConstructorParameters<typeof ParquetWriter>[0]['schema'];
 type SchemaElement = Schema[number];
-
-/** Column value. Values of type `id` are the bytes of their text. */
-export type Value = Uint8Array | string | number | bigint | boolean | null;
 
 const elementOf: Record<ColumnType, Omit<SchemaElement, 'name'>> = {
   id: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
   int: { type: 'INT32' },
+  element: { type: 'INT32' },
+  ordinal: { type: 'INT32' },
   micros: { type: 'INT64' },
   bool: { type: 'BOOLEAN' },
   time: {
@@ -35,7 +35,7 @@ const metadataBytes = 650;
 /** Parquet file in memory. Rows are collected by column, and encoded a row group at a time. */
 export class PartitionFile {
   /** Collected values that are not encoded yet, by column. */
-  readonly columns: Value[][];
+  readonly columns: readonly Column[];
   /** Size of these values as the copy had it, in bytes. */
   pendingSize = 0;
   rows = 0;
@@ -47,7 +47,10 @@ export class PartitionFile {
 
   constructor(table: DataTable, version: number) {
     this.#names = Object.keys(table.columns);
-    this.columns = this.#names.map(() => []);
+    this.columns = Object.values(table.columns).map((entry) => {
+      const { type, isOptional } = typeOf(entry);
+      return createColumn(type, isOptional);
+    });
     this.#writer = new ParquetWriter({
       writer: this.#bytes,
       schema: schemaOf(table),
@@ -76,10 +79,9 @@ export class PartitionFile {
     const rows = this.pendingRows;
     if (rows === 0) return;
     this.#writer.write({
-      columnData: this.#names.map((name, index) => ({ name, data: this.columns[index] as Value[] })),
+      columnData: this.columns.map((column, index) => ({ name: this.#names[index] as string, ...column.take() })),
       rowGroupSize: rows,
     });
-    for (const column of this.columns) column.length = 0;
     this.pendingSize = 0;
     this.#groups += 1;
   }

@@ -1,86 +1,82 @@
-import type { ColumnType } from '../tables.ts';
-import type { Value } from './partition-file.ts';
+import type { DataTable } from '../tables.ts';
+import type { Chunk, Column } from './columns.ts';
 
 /** Length of the header of a binary copy before its extension: the signature, flags and the extension's length. */
 const headerLength = 19;
 
-/** Days and microseconds between 1970 and 2000, the epoch of PostgreSQL's dates and times. */
+/** Days between 1970 and 2000, the epoch of PostgreSQL's dates. */
 const epochDays = 10_957;
-const epochMicros = 946_684_800_000_000n;
 
-/** Reads a value of a binary copy. */
-type Read = (bytes: Buffer, at: number, length: number) => Value;
-
-const readers: Record<ColumnType, Read> = {
-  // A copy, because a part of a chunk keeps the whole chunk in memory.
-  id: (bytes, at, length) => Uint8Array.prototype.slice.call(bytes, at, at + length),
-  text: (bytes, at, length) => bytes.toString('utf8', at, at + length),
-  int: (bytes, at) => bytes.readInt32BE(at),
-  micros: (bytes, at) => bytes.readBigInt64BE(at),
-  bool: (bytes, at) => bytes[at] === 1,
-  time: (bytes, at) => bytes.readBigInt64BE(at) + epochMicros,
+/** Row of a copy. */
+export type CopyRow = {
+  publisherId: number;
+  /** Number of days since 1970. */
+  day: number;
+  isTest: boolean;
+  /** Number of rows that it becomes. */
+  rows: number;
+  /** Size of the row, in bytes. */
+  size: number;
 };
 
 /**
- * Returns an array per column, to which the values of a row are added.
- * @param day number of days since 1970
- * @param size size of the row, in bytes
- */
-export type ColumnsOf = (publisherId: number, day: number, isTest: boolean, size: number) => readonly Value[][];
-
-/**
  * Reads the rows of a binary copy, as `copySql` returns them.
+ * @param columnsOf returns the columns to which the values of a row are added
  * @param afterChunk called after each chunk of rows
  */
 export async function readCopy(
   source: AsyncIterable<Buffer>,
-  types: readonly ColumnType[],
-  columnsOf: ColumnsOf,
+  table: DataTable,
+  columnsOf: (row: CopyRow) => readonly Column[],
   afterChunk: () => Promise<void>,
 ): Promise<void> {
-  const reads = types.map((type) => readers[type]);
+  const prefix = table.elements === undefined ? 3 : 4;
+  /** Positions of the lengths of all fields, and of the end of the row. */
+  const positions = new Int32Array(prefix + Object.keys(table.columns).length + 1);
+  const positionOf = (field: number): number => positions[field] as number;
   let rest: Buffer = Buffer.alloc(0);
   let hasHeader = false;
-  for await (const chunk of source) {
-    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+  for await (const part of source) {
+    const { buffer, byteOffset, length } = rest.length === 0 ? part : Buffer.concat([rest, part]);
+    const view = new DataView(buffer, byteOffset, length);
+    const chunk: Chunk = { bytes: new Uint8Array(buffer, byteOffset, length), view };
     let at = 0;
-    if (!hasHeader) {
-      if (bytes.length < headerLength) {
-        rest = bytes;
-        continue;
-      }
-      at = headerLength + bytes.readInt32BE(headerLength - 4);
+    if (!hasHeader && length >= headerLength) {
+      at = headerLength + view.getInt32(headerLength - 4);
       hasHeader = true;
     }
-    for (;;) {
-      const end = endOfRow(bytes, at);
-      if (end === null) break;
-      // A row starts with the number of columns. Publisher, day and test mark follow, each with its (fixed) length.
-      const day = bytes.readInt32BE(at + 14) + epochDays;
-      const columns = columnsOf(bytes.readInt32BE(at + 6), day, bytes[at + 22] === 1, end - at);
-      at += 23;
-      for (let index = 0; index < reads.length; index++) {
-        const length = bytes.readInt32BE(at);
-        at += 4;
-        (columns[index] as Value[]).push(length < 0 ? null : (reads[index] as Read)(bytes, at, length));
-        if (length > 0) at += length;
+    while (hasHeader && findFields(view, at, positions)) {
+      const end = positionOf(positions.length - 1);
+      const rows = prefix === 3 ? 1 : view.getInt32(positionOf(3) + 4);
+      const columns = columnsOf({
+        publisherId: view.getInt32(positionOf(0) + 4),
+        day: view.getInt32(positionOf(1) + 4) + epochDays,
+        isTest: view.getInt8(positionOf(2) + 4) === 1,
+        rows,
+        size: end - at,
+      });
+      for (let index = 0; index < columns.length; index++) {
+        const position = positionOf(prefix + index);
+        (columns[index] as Column).add(chunk, position + 4, view.getInt32(position), rows);
       }
+      at = end;
     }
-    rest = bytes.subarray(at);
+    rest = Buffer.from(buffer, byteOffset + at, length - at);
     await afterChunk();
   }
 }
 
-/** Returns the end of the row at a position, null if the row is incomplete, or the end of the copy. */
-function endOfRow(bytes: Buffer, start: number): number | null {
-  if (start + 2 > bytes.length) return null;
-  const fields = bytes.readInt16BE(start);
-  if (fields < 0) return null;
+/** Finds the fields of the row at a position. Returns false if the row is incomplete, or at the end of the copy. */
+function findFields(view: DataView, start: number, positions: Int32Array): boolean {
+  const { byteLength } = view;
+  // A row starts with its number of fields, which is negative at the end of the copy.
+  if (start + 2 > byteLength || view.getInt16(start) < 0) return false;
   let at = start + 2;
-  for (let field = 0; field < fields; field++) {
-    if (at + 4 > bytes.length) return null;
-    const length = bytes.readInt32BE(at);
-    at += 4 + (length > 0 ? length : 0);
+  for (let field = 0; field < positions.length - 1; field++) {
+    if (at + 4 > byteLength) return false;
+    positions[field] = at;
+    at += 4 + Math.max(0, view.getInt32(at));
   }
-  return at > bytes.length ? null : at;
+  positions[positions.length - 1] = at;
+  return at <= byteLength;
 }

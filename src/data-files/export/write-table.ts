@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { type Attempt, type DataFile, nameOfRunFile } from '../manifest.ts';
 import type { Storage } from '../storage.ts';
-import { type DataTable, schemaVersion, typeOf } from '../tables.ts';
+import { type DataTable, schemaVersion } from '../tables.ts';
 import { PartitionFile } from './partition-file.ts';
 import { readCopy } from './read-copy.ts';
 
@@ -28,6 +28,9 @@ export const defaultLimits: Limits = {
   pendingBytes: 96 * 1024 * 1024,
 };
 
+/** Upper limit for publisher IDs, which are 32-bit integers. */
+const maxPublisherId = 2 ** 31;
+
 /** Maximum number of files that are stored at the same time. */
 const maxUploads = 4;
 
@@ -47,7 +50,7 @@ export async function writeTable(
   source: AsyncIterable<Buffer>,
   { storage, attempt, limits, isStopped }: WriteOptions,
 ): Promise<DataFile[]> {
-  const partitions = new Map<string, Partition>();
+  const partitions = new Map<number, Partition>();
   const files: DataFile[] = [];
   const uploads = new Set<Promise<void>>();
   /** Partitions that have enough rows for a row group. */
@@ -101,22 +104,23 @@ export async function writeTable(
 
   await readCopy(
     source,
-    Object.values(table.columns).map((entry) => typeOf(entry).type),
-    (publisherId, day, isTest, size) => {
-      const key = `${day} ${publisherId}`;
+    table,
+    ({ publisherId, day, isTest, rows, size }) => {
+      const key = day * maxPublisherId + publisherId;
       let partition = partitions.get(key);
       if (partition === undefined) {
         const file = new PartitionFile(table, schemaVersion);
         partition = { file, date: dayOf(day * dayMs), publisherId, part: 0 };
         partitions.set(key, partition);
       }
-      if (partition.file.pendingRows === limits.groupRows) full.add(partition);
-      partition.file.rows += 1;
-      if (isTest) partition.file.testRows += 1;
-      partition.file.pendingSize += size;
-      pendingRows += 1;
+      const { file } = partition;
+      if (file.pendingRows >= limits.groupRows) full.add(partition);
+      file.rows += rows;
+      if (isTest) file.testRows += rows;
+      file.pendingSize += size;
+      pendingRows += rows;
       pendingSize += size;
-      return partition.file.columns;
+      return file.columns;
     },
     async () => {
       if (isStopped()) throw new StoppedError('the export was stopped');

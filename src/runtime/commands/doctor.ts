@@ -1,7 +1,8 @@
 import { type Call, exitCodes, type Run, untilStopped } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
 import { hasDatabase, noDatabaseText, openDatabase } from '../../command-line/open-database.ts';
-import { type Config, ConfigError, loadConfig } from '../../config.ts';
+import { ConfigError } from '../../config/config-error.ts';
+import { type Config, loadConfig } from '../../config.ts';
 import { createPool } from '../../platform/db/pool.ts';
 import { openCheckedDatabase } from '../../platform/db/startup-checks.ts';
 import { existingSecrets } from '../secrets.ts';
