@@ -3,12 +3,14 @@ import { forecastOf, playFuture, playPast, type Truth } from './play.ts';
 import { forecastWorld } from './world.ts';
 
 /**
- * Measures forecasts in simulated worlds: `npm run bench:forecast -- COUNT SEED [write] [oracle]`. With `oracle`, each
- * world is played up to three times, which takes twice as long.
+ * Measures forecasts in simulated worlds: `npm run bench:forecast -- COUNT SEED [write] [oracle] [busy]`. With
+ * `oracle`, each world is played up to three times, which takes twice as long. With `busy`, publishers have 1,000 to
+ * 5,000 sessions a day.
  */
 const [count, firstSeed] = [Number(process.argv[2] ?? 50), Number(process.argv[3] ?? 1)];
 const isWritten = process.argv.includes('write');
 const hasOracle = process.argv.includes('oracle');
+const sessionsPerDay = process.argv.includes('busy') ? ([1000, 5000] as const) : ([150, 1000] as const);
 
 const names = ['sessions', 'impressions', 'clicks', 'spend', 'users'] as const;
 type Name = (typeof names)[number];
@@ -34,11 +36,16 @@ const results: Result[] = [];
 const tooks: number[] = [];
 let compared = 0;
 for (let seed = firstSeed; compared < count; seed++) {
-  const world = forecastWorld(seed);
+  const world = forecastWorld(seed, { sessionsPerDay });
   const past = playPast(world, seed);
   const { log: _log, ...state } = past;
   const futureOf = (future: number, isRateUnknown: boolean): Truth =>
-    playFuture(forecastWorld(seed, { future, isRateUnknown }), { ...structuredClone(state), log: [] }, seed, future);
+    playFuture(
+      forecastWorld(seed, { sessionsPerDay, future, isRateUnknown }),
+      { ...structuredClone(state), log: [] },
+      seed,
+      future,
+    );
   const truth = futureOf(0, false);
   const isSmall = truth.impressions < leastImpressions;
   const { forecast, tookMs } = forecastOf(world, past, seed);
@@ -130,11 +137,11 @@ ${names.map(floorRowOf).join('\n')}
 `;
 const text = `# Forecasts
 
-${count} campaigns in simulated worlds, from seed ${firstSeed} (bench/forecast/world.ts): 150 to 1,000 sessions a day
-with weekdays, hours, growth, waves, noise and odd days; users who return and leave; 6 to 60 competing campaigns with
-targeting, budgets, pacing and frequency caps; clicks that depend on the device and the position. Of the campaigns,
-${count - running} are new and ${running} are running. Decisions and rates come from the real decision engine and the
-real learner. Worlds in which the campaign gets fewer than ${leastImpressions} impressions are left out.
+${count} campaigns in simulated worlds, from seed ${firstSeed} (bench/forecast/world.ts): ${sessionsPerDay.join(' to ')}
+sessions a day with weekdays, hours, growth, waves, noise and odd days; users who return and leave; 6 to 60 competing
+campaigns with targeting, budgets, pacing and frequency caps; clicks that depend on the device and the position. Of the
+campaigns, ${count - running} are new and ${running} are running. Decisions and rates come from the real decision engine
+and the real learner. Worlds in which the campaign gets fewer than ${leastImpressions} impressions are left out.
 
 | Figure | Truth inside the 80% interval | Median error | 90th percentile | Worst 5% | Median deviation |
 | --- | --- | --- | --- | --- | --- |

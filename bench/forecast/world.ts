@@ -33,21 +33,26 @@ const truthDays = 30;
 const countries = ['DE', 'AT', 'CH', 'FR', 'NL', 'GB', 'US'];
 const devices = ['mobile', 'desktop', 'tablet'];
 
-type FutureOptions = {
+type WorldOptions = {
+  /** Range of the mean number of sessions a day. Budgets grow with it. */
+  sessionsPerDay?: readonly [from: number, to: number];
   /** Number of the future. Futures of a world share its history and expected values, but not their random numbers. */
   future?: number;
   /** Whether a new campaign has a different click rate in this future, drawn from the same distribution. */
   isRateUnknown?: boolean;
 };
 
-/** Generates a world from broad priors. The same seed always gives the same world. */
-export function forecastWorld(seed: number, { future = 0, isRateUnknown = false }: FutureOptions = {}): ForecastWorld {
+/** Generates a world from broad priors. The same seed and options always give the same world. */
+export function forecastWorld(
+  seed: number,
+  { sessionsPerDay = [150, 1000], future = 0, isRateUnknown = false }: WorldOptions = {},
+): ForecastWorld {
   const u = uniforms(seed + 77_000_017);
   const pick = (salt: number): number => u(salt, 0);
   const normal = (salt: number, at = 0): number => normalQuantile(u(salt, at) + 2 ** -33);
   const logUniform = (salt: number, from: number, to: number): number => from * (to / from) ** pick(salt);
   const historyDays = pick(1) < 0.2 ? Math.round(logUniform(2, 8, 21)) : 42;
-  const perDay = logUniform(3, 150, 1000);
+  const perDay = logUniform(3, ...sessionsPerDay);
   const growth = 0.004 * normal(4);
   const waveSize = pick(5) < 0.4 ? 0.15 * pick(6) : 0;
   const waveDays = logUniform(7, 20, 90);
