@@ -267,10 +267,10 @@ async function readGroups(
     readLinesInSlices(rows.find((row) => row.is_before === isBefore)?.lines ?? '', readGroup, metrics);
   const lines = [await readPeriod(0), await readPeriod(1)] as const;
   const currencies = hasAmounts ? await readCurrencies(executor, query.publisherId, rangeOfParts(parts)) : [];
-  const [currency = null] = currencies;
-  const money = currencies.length > 1 ? await readMoney(executor, query, parts) : null;
+  const currency = currencies.length === 1 ? (currencies[0] ?? null) : null;
+  const money = hasAmounts && currency === null ? await readMoney(executor, query, parts) : noMoney;
   const paid = (isBefore: 0 | 1): Line[] =>
-    money === null ? setCurrency(lines[isBefore], currency) : addMoneyLines(lines[isBefore], money[isBefore]);
+    currency === null ? addMoneyLines(lines[isBefore], money[isBefore]) : setCurrency(lines[isBefore], currency);
   const groups = compare(paid(0), isCompared ? paid(1) : null).filter(hasActivity);
   if (groups.length > maxGroups) throw tooLarge(problem('tooManyValues', { max: maxGroups }));
   return groups;
@@ -279,6 +279,8 @@ async function readGroups(
 /** Amounts by group key, for the selected range and for the comparison period. */
 type MoneyOfGroups = readonly [now: ReadonlyMap<string, MoneyLine>, before: ReadonlyMap<string, MoneyLine>];
 type MoneyLine = { group: Line['group']; money: readonly MoneySum[] };
+
+const noMoney: MoneyOfGroups = [new Map(), new Map()];
 
 /** Reads the amounts of the groups by currency. */
 async function readMoney(executor: Executor, query: ExploreQuery, parts: readonly Part[]): Promise<MoneyOfGroups> {

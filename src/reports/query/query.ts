@@ -31,9 +31,9 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
   const { rows } = await executor.query<TimeRow>({ text, values, types });
   const activity = joinTimes(rows.map((row) => rowsOfTime(row, query)));
   const isRaw = sourceOf(query).kind === 'raw';
-  const currencies = isRaw ? [] : await readCurrencies(executor, query.publisherId, range);
-  if (isRaw || currencies.length > 1) return addMoneyRows(activity, await queryMoney(executor, query, range));
-  return setCurrency(activity, currencies[0] ?? null);
+  const [currency, ...others] = isRaw ? [] : await readCurrencies(executor, query.publisherId, range);
+  if (currency !== undefined && others.length === 0) return setCurrency(activity, currency);
+  return addMoneyRows(activity, await queryMoney(executor, query, range));
 }
 
 /**
@@ -56,12 +56,8 @@ where publisher_id = $1 and grain = 0 and bucket >= $2::timestamptz - interval '
   return rows.map(({ currency }) => currency);
 }
 
-/**
- * Sets the currency of the amounts in new rows, or null if there are no amounts. Changes the rows, because there can be
- * tens of thousands.
- */
-export function setCurrency<Row extends { metrics: Metrics }>(rows: Row[], currency: string | null): Row[] {
-  if (currency === null) return rows;
+/** Sets the currency of the amounts in new rows. Changes the rows, because there can be tens of thousands. */
+export function setCurrency<Row extends { metrics: Metrics }>(rows: Row[], currency: string): Row[] {
   for (const { metrics } of rows) {
     const { revenue_micros: revenueMicros, unbilled_micros: unbilledMicros } = metrics;
     if (revenueMicros !== 0 || unbilledMicros !== 0) metrics.money = [{ currency, revenueMicros, unbilledMicros }];
