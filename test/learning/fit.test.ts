@@ -189,6 +189,21 @@ test('a full set of rows keeps all successes and a representative sample of the 
     expect(Math.abs(learner.rateOf(offer).mean / (before[at] as number) - 1)).toBeLessThan(0.15);
 });
 
+test('rates stay right however often rows are thinned, and no row gets a large weight', () => {
+  const learner = simulateLearner();
+  const { rows } = learner.fits.click;
+  rows.capacity = 3000;
+  const rates = [0.08, 0.04, 0.02];
+  const shown = 60_000;
+  for (let at = 0; at < shown; at++) {
+    learner.show({ offer: offers[at % 3] as Offer, rate: rates[at % 3] as number, atMs: startMs + 1000 * at });
+    if (at % 500 === 499) learner.learn(startMs + 1000 * (at + 1));
+  }
+  expect(Math.max(...rows.weights.slice(0, rows.size))).toBeLessThan((5 * shown) / rows.size);
+  for (const [at, offer] of offers.entries())
+    expect(Math.abs(learner.rateOf(offer).mean / (rates[at] as number) - 1)).toBeLessThan(0.3);
+});
+
 test('a request has the same score, bit for bit, in any order of its attributes', () => {
   const names = ['plan', 'a', 'Z', 'age_group', 'é', 'b2', '10', '9'];
   const learner = simulateLearner();

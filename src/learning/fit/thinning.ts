@@ -19,21 +19,27 @@ export function thinRows(rows: Rows, youngSinceMs: number): void {
     from -= 1;
     if (isFixed(from)) fixed += 1;
   }
-  const counts = new Float64Array(rows.offerIds.length);
+  const weights: number[][] = rows.offerIds.map(() => []);
   for (let row = from; row < rows.size; row++)
-    if (!isFixed(row)) counts[rows.offers[row] as number] = (counts[rows.offers[row] as number] as number) + 1;
-  const most = mostOfEach(counts, target - fixed);
+    if (!isFixed(row)) weights[rows.offers[row] as number]?.push(rows.weights[row] as number);
+  const most = mostOfEach(
+    weights.map(({ length }) => length),
+    target - fixed,
+  );
+  const leastWeights = weights.map((list) => leastWeightOf(list, most));
+  // The newest row differs between runs. Without it, the same rows would be kept in each run.
+  const salt = rows.ids[rows.size - 1] as number;
   keepRows(rows, (row) => {
     if (row < from) return 0;
     if (isFixed(row)) return 1;
-    const part = Math.min(1, most / (counts[rows.offers[row] as number] as number));
-    return uniformOf(rows.ids[row] as number, rows.size) < part ? 1 / part : 0;
+    const part = Math.min(1, (rows.weights[row] as number) / (leastWeights[rows.offers[row] as number] as number));
+    return uniformOf(rows.ids[row] as number, salt) < part ? 1 / part : 0;
   });
 }
 
 /** Returns the maximum number of rows per offer for which the total is at most `sum`. */
-function mostOfEach(counts: Float64Array, sum: number): number {
-  const sorted = [...counts].sort((a, b) => a - b);
+function mostOfEach(counts: readonly number[], sum: number): number {
+  const sorted = counts.toSorted((a, b) => a - b);
   let remaining = Math.max(1, sum);
   for (const [at, count] of sorted.entries()) {
     const share = remaining / (sorted.length - at);
@@ -43,9 +49,26 @@ function mostOfEach(counts: Float64Array, sum: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
+/**
+ * Returns the weight that rows have at least after thinning, so that about `most` of them are kept. A lighter row is
+ * kept with a probability in proportion to its weight. Heavier rows are always kept, and never get heavier, because
+ * few rows with large weights would decide the fit after many runs.
+ */
+function leastWeightOf(weights: readonly number[], most: number): number {
+  if (weights.length <= most) return 0;
+  const sorted = weights.toSorted((a, b) => b - a);
+  let remaining = sorted.reduce((sum, weight) => sum + weight, 0);
+  for (const [heavier, weight] of sorted.entries()) {
+    const least = remaining / (most - heavier);
+    if (heavier + 1 >= most || weight <= least) return least;
+    remaining -= weight;
+  }
+  return 0;
+}
+
 /** Returns a pseudorandom number from 0 to 1 that depends only on the row ID and on the salt of the run. */
 function uniformOf(id: number, salt: number): number {
-  const mixed = Math.imul((id % 4_294_967_291) ^ Math.imul(salt, 0x9e3779b1), 0x85ebca6b);
+  const mixed = Math.imul((id % 4_294_967_291) ^ Math.imul(salt % 4_294_967_291, 0x9e3779b1), 0x85ebca6b);
   return (Math.imul(mixed ^ (mixed >>> 15), 0xc2b2ae35) >>> 0) / 2 ** 32;
 }
 
