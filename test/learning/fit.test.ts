@@ -194,12 +194,12 @@ test('rates stay right however often rows are thinned, and no row gets a large w
   const { rows } = learner.fits.click;
   rows.capacity = 3000;
   const rates = [0.08, 0.04, 0.02];
-  const shown = 60_000;
-  for (let at = 0; at < shown; at++) {
+  const impressions = 60_000;
+  for (let at = 0; at < impressions; at++) {
     learner.show({ offer: offers[at % 3] as Offer, rate: rates[at % 3] as number, atMs: startMs + 1000 * at });
     if (at % 500 === 499) learner.learn(startMs + 1000 * (at + 1));
   }
-  expect(Math.max(...rows.weights.slice(0, rows.size))).toBeLessThan((5 * shown) / rows.size);
+  expect(Math.max(...rows.weights.slice(0, rows.size))).toBeLessThan((5 * impressions) / rows.size);
   for (const [at, offer] of offers.entries())
     expect(Math.abs(learner.rateOf(offer).mean / (rates[at] as number) - 1)).toBeLessThan(0.3);
 });
