@@ -38,19 +38,21 @@ export async function readFirstGroups(
     from (${sources}) as source where (${withAmounts(query.metrics).join(' | ')}) <> 0
     group by ${positions(dimensions.length)}`;
   const columns = periods.flatMap((period) => metrics.map((name) => `${period}_${name}`));
-  const united = (campaigns: string, owners: string): string => `
-    select coalesce(advertiser_id, 0) as value_0, ${columns.map((name) => `sum(${name}) as ${name}`).join(', ')},
-      string_agg(value_0::text, ',') as campaigns, count(*) > 1 as has_several
-    from (${groups}) as groups
-      left join unnest(${campaigns}::integer[], ${owners}::integer[]) as known (id, advertiser_id) on id = value_0
-    group by 1`;
   const summed =
     advertisers === undefined
       ? groups
-      : united(`$${values.push(advertisers.campaignIds)}`, `$${values.push(advertisers.advertiserIds)}`);
-  const isUnknown = advertisers !== undefined && metrics.some((name) => none[name] !== withoutSessions(none)[name]);
+      : `
+    select coalesce(advertiser_id, 0) as value_0, ${columns.map((name) => `sum(${name}) as ${name}`).join(', ')},
+      string_agg(value_0::text, ',') as campaigns, count(*) > 1 as has_several
+    from (${groups}) as groups
+      left join unnest($${values.push(advertisers.campaignIds)}::integer[],
+        $${values.push(advertisers.advertiserIds)}::integer[]) as owned (id, advertiser_id) on id = value_0
+    group by 1`;
+  // A session that shows several campaigns of an advertiser was counted once for each of them.
+  const hasUnknown =
+    advertisers !== undefined && metrics.some((name) => name === 'sessions' || name === 'filled_sessions');
   const figure = (period: string): string =>
-    isUnknown ? `case when has_several then null else ${figureSql(period, metrics)} end` : figureSql(period, metrics);
+    hasUnknown ? `case when has_several then null else ${figureSql(period, metrics)} end` : figureSql(period, metrics);
   const valueSql = ({ by }: GroupOrder): string =>
     by === 'value' ? figure('now') : `(${figure('now')}) - (${figure('before')})`;
   const limits = orders.map((order, index) => `(${lastSql(order, valueSql(order))}) as last_${index}`);
@@ -58,7 +60,8 @@ export async function readFirstGroups(
     text: `with summed as materialized (${summed}),
       limits as materialized (select ${['(select count(*) from summed) as row_count', ...limits].join(', ')})
     select * from summed cross join limits
-    where ${orders.map((order, index) => isFirstSql(order, valueSql(order), `last_${index}`)).join(' or ')}`,
+    where ${orders.map((order, index) => isFirstSql(order, valueSql(order), `last_${index}`)).join(' or ')}
+    limit ${maxGroups}`,
     values,
     types: parseText((text) => text),
   });
@@ -67,7 +70,7 @@ export async function readFirstGroups(
   const metricsOf = (row: GroupRow, period: string): Metrics => {
     const read = { ...none };
     for (const name of metrics) read[name] = row[`${period}_${name}`] as number;
-    return isUnknown && row.campaigns.includes(',') ? withoutSessions(read) : read;
+    return hasUnknown && row.campaigns.includes(',') ? withoutSessions(read) : read;
   };
   return {
     groups: rows.map((row) => ({
