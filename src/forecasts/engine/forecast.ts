@@ -350,6 +350,9 @@ function* daysOf(courses: readonly Course[], hours: readonly Hour[], zone: strin
   return days;
 }
 
+/** Share of matching sessions above which a new campaign visibly gets impressions until its rates are known. */
+const triedShare = 0.001;
+
 /** Share of futures limited by total caps above which the forecast says so. */
 const oftenCapped = 0.5;
 
@@ -365,7 +368,8 @@ function notesOf(
   if (days < enoughDays) notes.push('short_history');
   if (matching === 0) return [...notes, 'nothing_matches'];
   const center = grid.indexOf(0);
-  if (replayed.every(({ impressions }) => impressions[center] === 0)) return [...notes, 'never_wins'];
+  const isTried = sum(expected.impressions) > triedShare * sum(expected.matching);
+  if (!isTried && replayed.every(({ impressions }) => impressions[center] === 0)) return [...notes, 'never_wins'];
   if (sum(expected.impressions) < 1 && expected.capped > 0) return [...notes, 'budget_spent'];
   const capped = courses.filter((course) => course.capped > 0.02 * sum(course.impressions)).length;
   if (capped > oftenCapped * courses.length) notes.push('budget_limits');
