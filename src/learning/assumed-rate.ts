@@ -27,30 +27,47 @@ export function beliefOf({ rates, startRate, isLogistic }: RateModel, offerId: n
 export const hasBelief = ({ rates, isLogistic }: RateModel, offerId: number): boolean =>
   isLogistic && pairOf(rates, offerFeature, offerId) !== null;
 
-/** Weight of the model's general estimate, as a number of offers, compared with the publisher's own offers. */
-const assumedPeers = 2;
+/** Standard deviations of the logit that are considered possible between the offers of a publisher. */
+const spreads = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1];
 
-/** Smallest variance of the logit between offers. */
-const leastVariance = 0.05 ** 2;
+/** Smallest precision of an offer's own events at which the offer is compared with others. */
+const leastPrecision = 1e-3;
 
 /**
- * Returns the estimate for a new offer of a publisher: the mean and variance of the publisher's well-known offers,
- * combined with the model's general estimate.
+ * Returns the estimate for a new offer of a publisher, based on the mean and the spread of the publisher's offers. Even
+ * offers with few events count according to their precision. Otherwise, offers that did well, and were therefore shown
+ * more often, would raise the estimate.
  */
 export function peersBelief(model: RateModel, offerIds: readonly number[]): Belief {
   const general = beliefOf(model, 0);
-  const peers = offerIds
-    .filter((id) => hasBelief(model, id))
-    .map((id) => beliefOf(model, id))
-    .filter(({ variance }) => variance < general.variance / 2);
-  const count = peers.length + assumedPeers;
-  const sum = peers.reduce((total, { mean }) => total + mean, assumedPeers * general.mean);
-  const mean = sum / count;
-  const between = peers.reduce(
-    (total, peer) => total + (peer.mean - mean) ** 2 - peer.variance,
-    assumedPeers * general.variance,
+  // The estimate of each offer from its own events alone.
+  const peers = offerIds.flatMap((id): Belief[] => {
+    if (!hasBelief(model, id)) return [];
+    const { mean, variance } = beliefOf(model, id);
+    const precision = 1 / variance - 1 / general.variance;
+    if (precision < leastPrecision) return [];
+    return [{ mean: (mean / variance - general.mean / general.variance) / precision, variance: 1 / precision }];
+  });
+  const possible = spreads.map((spread) => {
+    let [precision, mean, evidence] = [1 / general.variance, general.mean, 0];
+    for (const peer of peers) {
+      const variance = peer.variance + spread ** 2;
+      const predicted = variance + 1 / precision;
+      evidence -= Math.log(predicted) / 2 + (peer.mean - mean) ** 2 / predicted / 2;
+      precision += 1 / variance;
+      mean += (peer.mean - mean) / variance / precision;
+    }
+    return { mean, variance: spread ** 2 + 1 / precision, evidence };
+  });
+  const highest = Math.max(...possible.map(({ evidence }) => evidence));
+  const weighted = possible.map((belief) => ({ ...belief, weight: Math.exp(belief.evidence - highest) }));
+  const total = weighted.reduce((sum, { weight }) => sum + weight, 0);
+  const mean = weighted.reduce((sum, belief) => sum + belief.weight * belief.mean, 0) / total;
+  const variance = weighted.reduce(
+    (sum, belief) => sum + belief.weight * (belief.variance + (belief.mean - mean) ** 2),
+    0,
   );
-  return { mean, variance: Math.max(leastVariance, between / count) };
+  return { mean, variance: variance / total };
 }
 
 /** Returns a copy of a model with different rate estimates for offers. */

@@ -265,6 +265,13 @@ test('changes from the first days of a campaign matter less than those of its la
   expect(settled?.variance).toBeLessThan(0.4 * (unsettled?.variance ?? Number.NaN));
 });
 
+test('the week in which a campaign is learned does not widen its interval', () => {
+  const weeks = [2000, 6000, 6000, 6000, 6000];
+  const liveSinceMs = startMs - weeks.length * weekMs;
+  const [isNew, isOld] = [correctionOf(weeks, { liveSinceMs }), correctionOf(weeks, { liveSinceMs: 0 })];
+  expect(isNew?.variance).toBeLessThan(0.5 * (isOld?.variance ?? Number.NaN));
+});
+
 test('a campaign that its budget limits is not mistaken for one that rarely wins', () => {
   const totalCaps = [{ metric: 'budget' as const, per: 'day' as const, limit: 30 }];
   expect(correctionOf([7 * 600, 7 * 600], { totalCaps })).toBeNull();

@@ -33,7 +33,7 @@ export function weeksSince(sinceMs: number, untilMs: number): { fromMs: number; 
  * Assumed standard deviation of the logarithm of the weekly change of a campaign's impressions per session, and its
  * weight as a number of weeks. The changes of the campaign's own weeks replace it with time.
  */
-const assumedChange = { sd: 0.06, weeks: 1 };
+const assumedChange = { sd: 0.08, weeks: 1 };
 
 /** Weight of a week's change compared with the next week. A campaign changes less once its rates are known. */
 const fading = 0.7;
@@ -59,8 +59,8 @@ type Options = {
   centralSd: number;
 };
 
-/** Correction that a week suggests, with its variance. */
-type Observation = { value: number; variance: number };
+/** Correction that a week suggests, with its variance. `isFirst` marks the first week of a new campaign. */
+type Observation = { value: number; variance: number; isFirst: boolean };
 
 /**
  * Compares what a campaign has delivered in recent weeks with a simulation of the same weeks. Recent weeks count more
@@ -83,6 +83,8 @@ export function* calibrate(campaign: ForecastCampaign, options: Options): Genera
   let [changes, weight] = [0, 0];
   for (const [at, { value, variance }] of weeks.slice(1).entries()) {
     const before = weeks[at] as Observation;
+    // Rates are learned in the first week, so the change after it says little about later ones.
+    if (before.isFirst) continue;
     changes = fading * changes + (value - before.value) ** 2 - variance - before.variance;
     weight = fading * weight + 1;
   }
@@ -122,7 +124,8 @@ function observed(campaign: ForecastCampaign, at: number, { hours, openShare, ce
     if (deliveredWith(Math.exp(middle)) < impressions) low = middle;
     else high = middle;
   }
-  return { value: (low + high) / 2, variance: 1 / impressions / reaction ** 2 };
+  const isFirst = campaign.liveSinceMs !== null && fromMs < campaign.liveSinceMs + weekMs;
+  return { value: (low + high) / 2, variance: 1 / impressions / reaction ** 2, isFirst };
 }
 
 /** Returns the usage of total caps at the start of a compared week. Only lifetime caps have usage at that time. */

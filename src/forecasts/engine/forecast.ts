@@ -175,9 +175,7 @@ function* scenariosOf(
       return { impressions, clicks, atStart: (sums[grid.length]?.impressions ?? 0) / Math.max(1, all) };
     };
   };
-  // Each paid event that was to be expected from the impressions so far makes the rates more certain.
   const center = meansAt(() => 1)(0);
-  const paidShare = (center.clicks / Math.max(1e-9, center.impressions)) * (isPaidByConversion ? conversionRate : 1);
   const scenario = (
     { impressions, clicks, atStart }: Means,
     {
@@ -186,17 +184,25 @@ function* scenariosOf(
       conversion,
       remainingShare,
     }: Record<'matchingShare' | 'click' | 'conversion', number> & { remainingShare: Float64Array },
-  ): Scenario => ({
-    matchingShare,
-    perSession: matchingShare * impressions,
-    start:
-      startVariance === null
-        ? null
-        : { perSession: matchingShare * atStart, halfKnown: 1 / Math.max(1e-9, startVariance * paidShare) },
-    clickRate: impressions === 0 ? 0 : Math.min(1, own.click.rateOf(clicks / impressions) * Math.exp(click)),
-    conversionRate: Math.min(1, own.conversion.rateOf(conversionRate) * Math.exp(conversion)),
-    remainingShare,
-  });
+  ): Scenario => {
+    const rates = {
+      click: own.click.rateOf(impressions === 0 ? replayed.clickRate : clicks / impressions) * Math.exp(click),
+      conversion: own.conversion.rateOf(conversionRate) * Math.exp(conversion),
+    };
+    // Each paid event makes the rates more certain.
+    const paidShare = rates.click * (isPaidByConversion ? rates.conversion : 1);
+    return {
+      matchingShare,
+      perSession: matchingShare * impressions,
+      start:
+        startVariance === null
+          ? null
+          : { perSession: matchingShare * atStart, halfKnown: 1 / Math.max(1e-9, startVariance * paidShare) },
+      clickRate: Math.min(1, rates.click),
+      conversionRate: Math.min(1, rates.conversion),
+      remainingShare,
+    };
+  };
   const centralOf = (remainingShare: Float64Array): Scenario =>
     scenario(center, { matchingShare: share, click: 0, conversion: 0, remainingShare });
   const random = createRandom(seed + 1);
@@ -344,6 +350,9 @@ function* daysOf(courses: readonly Course[], hours: readonly Hour[], zone: strin
   return days;
 }
 
+/** Share of matching sessions above which a new campaign visibly gets impressions until its rates are known. */
+const triedShare = 0.001;
+
 /** Share of futures limited by total caps above which the forecast says so. */
 const oftenCapped = 0.5;
 
@@ -359,7 +368,8 @@ function notesOf(
   if (days < enoughDays) notes.push('short_history');
   if (matching === 0) return [...notes, 'nothing_matches'];
   const center = grid.indexOf(0);
-  if (replayed.every(({ impressions }) => impressions[center] === 0)) return [...notes, 'never_wins'];
+  const isTried = sum(expected.impressions) > triedShare * sum(expected.matching);
+  if (!isTried && replayed.every(({ impressions }) => impressions[center] === 0)) return [...notes, 'never_wins'];
   if (sum(expected.impressions) < 1 && expected.capped > 0) return [...notes, 'budget_spent'];
   const capped = courses.filter((course) => course.capped > 0.02 * sum(course.impressions)).length;
   if (capped > oftenCapped * courses.length) notes.push('budget_limits');

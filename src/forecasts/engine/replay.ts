@@ -49,7 +49,8 @@ export type Replay = {
   /** Standard deviations of the logarithm of the click rate and the conversion rate. */
   clickSd: number;
   conversionSd: number;
-  /** Expected conversions per click. */
+  /** Expected clicks per impression at the first position, and conversions per click. */
+  clickRate: number;
   conversionRate: number;
   /** Variance of the logarithm of the rates at the start of a new campaign, or null if there is no such start. */
   startVariance: number | null;
@@ -103,7 +104,7 @@ export function* replay(input: ForecastInput): Generator<void, Replay> {
   const offerIds = new Set(campaign.offers.map(({ id }) => id));
   const replayed: ReplayedSession[] = [];
   const runs = Math.max(1, Math.min(6, Math.floor(maxDecisions / Math.max(1, matching.sessions.length))));
-  let [conversion, rated] = [0, 0];
+  const rates = { click: 0, conversion: 0, count: 0 };
   for (const session of matching.sessions) {
     if (replayed.length >= 50 && input.isLate()) break;
     const impressions = new Float64Array(models.length);
@@ -130,8 +131,9 @@ export function* replay(input: ForecastInput): Generator<void, Replay> {
       }
     }
     for (const offer of campaign.offers) {
-      conversion += rateOf(scope, offer, 'conversion');
-      rated += 1;
+      rates.click += rateOf(scope, offer, 'click');
+      rates.conversion += rateOf(scope, offer, 'conversion');
+      rates.count += 1;
     }
     replayed.push({ userKey: session.context.userKey, atMs: session.context.nowMs, isCapped, impressions, clicks });
   }
@@ -141,7 +143,8 @@ export function* replay(input: ForecastInput): Generator<void, Replay> {
     ...matching.counts,
     clickSd: Math.sqrt(beliefs.click.variance),
     conversionSd: Math.sqrt(beliefs.conversion.variance),
-    conversionRate: rated === 0 ? 0 : conversion / rated,
+    clickRate: rates.click / Math.max(1, rates.count),
+    conversionRate: rates.conversion / Math.max(1, rates.count),
     startVariance: isNew ? beliefOf(model[isPaidByConversion ? 'conversion' : 'click'], 0).variance : null,
     declineRate: positions.declineRate,
   };
