@@ -62,6 +62,7 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
   const users: number[] = [];
   const openSessions = (path: Float64Array): number =>
     future.reduce((total, { open }, at) => total + open * (path[at] as number), 0);
+  const visitsSd = usersSd * Math.sqrt(horizonDays / Math.max(1, input.visitDays));
   // The users were simulated with known rates.
   const settled = { ...scenarios.central(reach.remainingShare), start: null };
   const knownImpressions = sum(simulateCourse(campaign, future, expectedTraffic, settled, null).impressions);
@@ -73,7 +74,7 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
     const impressions = sum(course.impressions);
     const traffics = openSessions(path) / Math.max(1, openSessions(expectedTraffic));
     const more = knownImpressions === 0 ? 1 : impressions / (knownImpressions * Math.max(traffics, 1e-9));
-    const noise = 1 + Math.hypot(reach.relativeSd, usersSd) * random.normal();
+    const noise = 1 + Math.hypot(reach.relativeSd, visitsSd) * random.normal();
     const reached = openSessions(path) * reach.usersPerSession * more ** usersExponent * Math.max(0, noise);
     users.push(Math.min(impressions, reached));
     yield;
@@ -91,7 +92,10 @@ export function* forecast(input: ForecastInput): Generator<void, Forecast> {
 /** Exponent of users by impressions. It is below 1, because more impressions reach the same users more often. */
 const usersExponent = 0.8;
 
-/** Relative standard deviation of the number of users, because future visits differ from past ones. */
+/**
+ * Relative standard deviation of the number of users, because future visits differ from past ones. It applies if the
+ * visits of a whole forecast period are known, and is larger if fewer days are known.
+ */
 const usersSd = 0.15;
 
 const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);

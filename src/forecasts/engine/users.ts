@@ -38,7 +38,8 @@ export function* simulateUsers(
   const days = { possible: new Float64Array(horizonDays), remaining: new Float64Array(horizonDays) };
   const reached: number[] = [];
   const middleMs = nowMs - (visitDays * dayMs) / 2;
-  const identified = users.filter(({ userKey }) => userKey !== null);
+  const sinceMs = nowMs - (visitDays * dayMs) / 4;
+  const identified = users.filter(({ userKey, atMs }) => userKey !== null && atMs >= sinceMs);
   const returned = identified.filter((session) => timesOf(session, visits).some((atMs) => atMs < middleMs)).length;
   const returns = identified.length === 0 ? 0 : returned / identified.length;
   const hasLimits = campaign.liveSinceMs === null && (campaign.frequencyCaps.length > 0 || declineRate > 0);
