@@ -113,6 +113,7 @@ export function rowForm<C extends PageContext>(
   const options = {
     cancel,
     rows: true,
+    once: view === null,
     attributes: html`${[
       html`${isPreviewed && html` data-previewed`}`,
       html`${view === null && html` data-page="${form.to}/new"`}`,

@@ -57,7 +57,7 @@ export function campaignForm(
         hint: t('advertiser.untilHint', { zone: zone.timeZone }),
       })}
       ${noteField(form)}`,
-    { button: proposeButton(revised), ...revisionCancel(context, revised) },
+    { button: proposeButton(revised), once: true, ...revisionCancel(context, revised) },
   );
 }
 

@@ -102,7 +102,7 @@ function formPage(
   const to = context.path(view === null ? '/offers' : `/offers/${view.id}`);
   const options = {
     button: proposeButton(revised),
-   
+    once: true,
     ...revisionCancel(context, revised),
     attributes: html`${view === null && withFile.attributes} data-previewed`,
     extra: html`<a class="button to-preview" href="#preview">${t('common.preview')}</a>`,
@@ -224,7 +224,7 @@ function imageFields(context: AdvertiserContext, offer: View, { typed, errors, r
   const button = revised === null ? t('advertiser.proposePicture') : proposeButton(revised);
   return saveForm(context, to, html`${form.summary()}${fields}`, {
     button,
-   
+    once: true,
     ...revisionCancel(context, revised),
     ...withFile,
   });
