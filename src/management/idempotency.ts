@@ -155,12 +155,13 @@ export function createSubmitOnce({ pool, dbHealth, secretBox: box, now }: FormDe
 }
 
 /**
- * Deletes stored responses that are more than a day old.
+ * Deletes stored responses of the API that are more than a day old, and of forms that are more than an hour old.
  * @returns number of deleted rows
  */
 export async function deleteOldIdempotencyKeys(executor: Work['executor'], nowMs: number): Promise<number> {
-  const { rowCount } = await executor.query('delete from idempotency_keys where created_at < $1', [
-    new Date(nowMs - keptMs),
-  ]);
+  const { rowCount } = await executor.query(
+    "delete from idempotency_keys where created_at < $1 or (key like 'form %' and created_at < $2)",
+    [new Date(nowMs - keptMs), new Date(nowMs - formMs)],
+  );
   return rowCount ?? 0;
 }
