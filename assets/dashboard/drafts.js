@@ -13,7 +13,7 @@
   const isSecret = ({ type, autocomplete, dataset }) =>
     type === 'password' || autocomplete === 'one-time-code' || dataset.secret !== undefined;
   const isField = ({ name, type }) =>
-    name && !/^_(csrf|rows|optional)$/.test(name) && !/^(submit|button|file)$/.test(type);
+    name && !/^_(csrf|once|rows|optional)$/.test(name) && !/^(submit|button|file)$/.test(type);
   const controlsOf = (form) => [...form.elements].filter((control) => isField(control) && !isSecret(control));
 
   function keep(form) {

@@ -81,13 +81,20 @@ function post() {
   else frame.src = src;
 }
 
+/** Returns the form's fields, except for the token that lets the form create something only once. */
+function valuesOf(form) {
+  const body = new URLSearchParams(new FormData(form));
+  body.delete('_once');
+  return body;
+}
+
 let generation = 0;
 
 /** Refreshes the preview. For a theme, the server first completes the settings and reports texts with poor contrast. */
 async function update() {
   if (stateOf().kind === 'theme') {
     const current = ++generation;
-    const body = new URLSearchParams(new FormData(form));
+    const body = valuesOf(form);
     const response = await fetch(panel.dataset.frame, { method: 'POST', body }).catch(() => null);
     if (response?.ok !== true || current !== generation) return;
     const state = new DOMParser().parseFromString(await response.text(), 'text/html');
@@ -112,9 +119,7 @@ function choose(name, value) {
 /** Sends the form to the server, and enters the values that it returns into the fields. */
 async function fillIn(name) {
   const path = panel.dataset.frame.replace(/preview$/, name);
-  const response = await fetch(path, { method: 'POST', body: new URLSearchParams(new FormData(form)) }).catch(
-    () => null,
-  );
+  const response = await fetch(path, { method: 'POST', body: valuesOf(form) }).catch(() => null);
   const template = document.createElement('template');
   if (response?.ok) template.innerHTML = await response.text();
   const values = [...template.content.querySelectorAll('data')];

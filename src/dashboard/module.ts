@@ -57,8 +57,8 @@ type DashboardDeps = {
  * from several modules.
  */
 export function createDashboard({ platform, catalog, accounts, reports, alerts, tracking, demo, pid }: DashboardDeps) {
-  const { config, pool, replica, dbHealth, now } = platform.deps;
-  const deps = { config, pool, replica, dbHealth, catalog: catalog.store, now };
+  const { config, pool, replica, dbHealth, secretBox, now } = platform.deps;
+  const deps = { config, pool, replica, dbHealth, catalog: catalog.store, secretBox, now };
   const findStory = createFindStory({ ...deps, clickIds: tracking.clickIds });
   const heartbeat = createHeartbeat({ config, pool, catalog: catalog.store, now, pid });
   const beat: Job = {

@@ -2,8 +2,10 @@ import { type AccessDeps, homeOf, registerAccessControl, registerSession } from 
 import { sessionLifetimeMs } from '../accounts/sessions.ts';
 import type { Snapshot } from '../catalog/types.ts';
 import { maxUploadBytes } from '../catalog-admin/images.ts';
+import { createSubmitOnce } from '../management/idempotency.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
 import { type Cookies, publisherPath, registerCookies, registerLanguage, viewerOf } from '../shell/context.ts';
 import { type AssetUrl, registerAssets, type Shell } from '../shell/layout.ts';
 import type { Navigation } from '../shell/navigation.ts';
@@ -18,7 +20,7 @@ type Pages = {
   registerFramed: (app: App, asset: AssetUrl) => Promise<void>;
 };
 
-type StartDeps = AccessDeps & { catalog: { current: () => Snapshot } };
+type StartDeps = AccessDeps & { catalog: { current: () => Snapshot }; secretBox: SecretBox };
 
 /** Registers the dashboard routes: server-rendered pages under `/dashboard` for operators and publishers' users. */
 export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { deps: StartDeps }): Promise<void> {
@@ -27,7 +29,13 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
   await pages.registerFramed(app, asset);
   await app.register(async (open: App) => {
     const cookies = await registerCookies(open, publicUrl, sessionLifetimeMs);
-    const shell: Shell = { asset, cookies, publicUrl, navigation: pages.navigation };
+    const shell: Shell = {
+      asset,
+      cookies,
+      publicUrl,
+      navigation: pages.navigation,
+      submitOnce: createSubmitOnce(deps),
+    };
     registerLanguage(open);
     await registerFormParsing(open, maxUploadBytes);
     registerSession(open, { deps, cookies });

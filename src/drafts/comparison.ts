@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { buildCreativeView, type Offer, type Publisher } from '../catalog/types.ts';
 import type { ReviewedKind } from '../catalog-admin/approval.ts';
-import { creativeTypes } from '../catalog-admin/images.ts';
 import { offerFieldOrder } from '../catalog-admin/offer-form.ts';
 import { proposedPreview } from '../catalog-admin/offer-preview.ts';
 import { payoutText } from '../catalog-admin/payout-text.ts';
@@ -9,7 +8,7 @@ import type { Values, View } from '../management/resource.ts';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { badge, type Cell, table } from '../shell/components.ts';
-import { displayValue, type ValueDifference, valueDifferences } from '../shell/differences.ts';
+import { displayValue, type ValueDifference, valueDifferences, withValueNames } from '../shell/differences.ts';
 import { fieldName, languageName, moment } from '../shell/format.ts';
 import type { Difference } from './apply.ts';
 import { type DraftDetails, nameKey, type RowNames } from './details.ts';
@@ -50,9 +49,8 @@ function fieldText(name: string, value: unknown, { zone, names }: ValueTerms): H
   }
   if (isEmpty(value)) return html`<span class="hint">${t('drafts.none')}</span>`;
   if (idFields.includes(name)) return names.get(nameKey(name, value)) ?? `#${value}`;
-  if (name === 'creative_type') return creativeTypes().find((choice) => choice.value === value)?.text ?? String(value);
   if (name === 'language') return languageName(String(value));
-  return typeof value === 'string' ? value : displayValue(zone, value);
+  return typeof value === 'string' ? String(withValueNames('', name, value)) : displayValue(zone, value);
 }
 
 const isEmpty = (value: unknown): boolean =>
@@ -129,17 +127,21 @@ const ruleLabels: Readonly<Record<string, MessageKey>> = {
 
 /** Compares nested values. Differences of campaign rules have the labels of their form fields. */
 function nestedDifferences(name: string, old: unknown, current: unknown): ValueDifference[] {
-  if (name !== 'rules') return valueDifferences(fieldName(name), old, current);
+  if (name !== 'rules') return labelled(name, fieldName(name), old, current);
   const [before, after] = [old, current].map((rules) => (isObject(rules) ? rules : {})) as [Values, Values];
-  const rules = Object.keys({ ...before, ...after });
-  return rules.flatMap((rule) => {
+  return Object.keys({ ...before, ...after }).flatMap((rule) => {
     const label = ruleLabels[rule] === undefined ? fieldName(rule) : t(ruleLabels[rule]);
-    const differences = valueDifferences(label, before[rule] ?? null, after[rule] ?? null);
-    return rule === 'targeting'
-      ? differences.map(([path, ...values]): ValueDifference => [targetLabel(path), ...values])
-      : differences;
+    return labelled(rule, label, before[rule] ?? null, after[rule] ?? null);
   });
 }
+
+/** Compares a field, with its label and the names of its enumerated values. */
+const labelled = (field: string, label: string, old: unknown, current: unknown): ValueDifference[] =>
+  valueDifferences(field, old, current).map(([path, before, after]) => [
+    field === 'targeting' ? targetLabel(path) : label + path.slice(field.length),
+    withValueNames('', path, before),
+    withValueNames('', path, after),
+  ]);
 
 /** Returns the label of a targeting list, such as "Excluded countries" for `targeting › countries › exclude`. */
 function targetLabel(path: string): string {

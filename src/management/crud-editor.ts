@@ -3,6 +3,7 @@ import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { actionButton, hiddenField, notice, readOnlyFields, saveForm, table } from '../shell/components.ts';
 import { type FieldErrors, type FormValues, type PageContext, roleName } from '../shell/context.ts';
+import { withValueNames } from '../shell/differences.ts';
 import { fieldName } from '../shell/format.ts';
 import { createForm, type FormBuilder, sectionIndex } from '../shell/forms.ts';
 import type { Page } from '../shell/layout.ts';
@@ -112,6 +113,7 @@ export function rowForm<C extends PageContext>(
   const options = {
     cancel,
     rows: true,
+    once: view === null,
     attributes: html`${[
       html`${isPreviewed && html` data-previewed`}`,
       html`${view === null && html` data-page="${form.to}/new"`}`,
@@ -144,7 +146,10 @@ export function rowActions<C extends PageContext>(crud: Crud<C>, context: C, vie
 /** Renders a notice that another user has changed the row in the meantime, with the values that differ. */
 export function conflictNotice(stored: View, typed: Values): Html {
   const differing = Object.entries(typed).filter(([name, value]) => !isDeepStrictEqual(value, stored[name]));
-  const display = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+  const display = (name: string, value: unknown): string => {
+    const text = withValueNames('', name, value);
+    return typeof text === 'string' ? text : JSON.stringify(text);
+  };
   return html`
     <div class="notice warn" role="alert" tabindex="-1" data-focus>
       <p>${tHtml('crud.conflict')}</p>
@@ -152,6 +157,6 @@ export function conflictNotice(stored: View, typed: Values): Html {
     ${table(
       t('crud.differences'),
       [{ text: t('crud.field') }, { text: t('crud.stored') }, { text: t('crud.yours') }],
-      differing.map(([name, value]) => [fieldName(name), display(stored[name]), display(value)]),
+      differing.map(([name, value]) => [fieldName(name), display(name, stored[name]), display(name, value)]),
     )}`;
 }

@@ -1,9 +1,15 @@
 import { hash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import type pg from 'pg';
+import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import { AppError } from '../platform/errors.ts';
-import { dayMs } from '../platform/lib/time.ts';
+import { dayMs, hourMs, minuteMs } from '../platform/lib/time.ts';
 import { problem } from '../platform/problem.ts';
+import { isToken } from '../platform/security/random-token.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
+import { formOf, onceFieldName, rowsField, type SubmitOnce, viewerOf } from '../shell/context.ts';
+import { isFragmentRequest } from '../shell/pages.ts';
 import type { Work } from './unit-of-work.ts';
 
 /** Time for which a repeated request gets the stored response, in milliseconds. */
@@ -71,13 +77,91 @@ export async function once(
   return answer;
 }
 
+/** Time for which the result of a submitted form is stored, in milliseconds. */
+const formMs = hourMs;
+/** Time after which a submission without a result is repeated, because its process has presumably died. */
+const abandonedMs = minuteMs;
+const pauseMs = 200;
+
+type FormDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; secretBox: SecretBox; now: () => number };
+
 /**
- * Deletes stored responses that are more than a day old.
+ * Creates the function that runs a form's action once. A form that creates something contains a random token. If the
+ * same user submits the same form with the same values again within an hour, the action does not run again, and its
+ * first result is returned, even by another process. A submission that is still running is waited for. If the action
+ * was rejected, nothing is stored, and the form can be submitted again. Results are encrypted, because a page may show
+ * a new API key.
+ */
+export function createSubmitOnce({ pool, dbHealth, secretBox: box, now }: FormDeps): SubmitOnce {
+  const failFast = createFailFast(dbHealth);
+  return async (request, act, isDone) => {
+    const form = formOf(request);
+    const isOnce = isToken(form.get(onceFieldName) ?? '') && !form.has(rowsField) && !isFragmentRequest(request);
+    if (!isOnce) return act();
+    const { upload, portal, viewedPublisher, viewedAdvertiser, url } = request;
+    const file = upload === null ? '' : hash('sha256', upload.bytes);
+    const requestHash = hash('sha256', [url, form, file].join('\n'), 'buffer');
+    const row = [
+      viewedPublisher?.id ?? viewedAdvertiser?.publisherId ?? 0,
+      portal === null ? `user ${viewerOf(request).user.id}` : `portal ${portal.id}`,
+      // API clients cannot choose a key with a space.
+      `form ${requestHash.toString('base64url')}`,
+    ];
+    const context = contextOf(row);
+    const where = 'where publisher_id = $1 and actor = $2 and key = $3';
+    for (;;) {
+      const atMs = now();
+      const { rowCount } = await failFast(() =>
+        pool.query(
+          `insert into idempotency_keys as a (publisher_id, actor, key, request_hash, created_at)
+          values ($1, $2, $3, $4, $5)
+          on conflict (publisher_id, actor, key) do update
+          set response_sealed = null, created_at = excluded.created_at
+          where a.created_at < $6 or (a.response_sealed is null and a.created_at < $7)`,
+          [...row, requestHash, ...[atMs, atMs - formMs, atMs - abandonedMs].map((ms) => new Date(ms))],
+        ),
+      );
+      if (rowCount === 1) return run(new Date(atMs));
+      const { rows } = await failFast(() =>
+        pool.query<{ response_sealed: Buffer | null }>(`select response_sealed from idempotency_keys ${where}`, row),
+      );
+      const sealed = rows[0]?.response_sealed;
+      if (sealed) return JSON.parse(box.open(sealed, context));
+      await setTimeout(pauseMs);
+    }
+
+    async function run(at: Date) {
+      const own = `${where} and created_at = $4`;
+      const forget = () => settle(`delete from idempotency_keys ${own}`, [...row, at]);
+      const result = await act().catch(async (err: unknown) => {
+        await forget();
+        throw err;
+      });
+      if (!isDone(result)) await forget();
+      else {
+        const sealed = box.seal(JSON.stringify(result), context);
+        await settle(`update idempotency_keys set response_sealed = $5 ${own}`, [...row, at, sealed]);
+      }
+      return result;
+    }
+
+    /** Runs a statement after the action. A failure must not fail the request, because the action has ended. */
+    async function settle(statement: string, values: readonly unknown[]): Promise<void> {
+      await pool
+        .query(statement, [...values])
+        .catch((err: unknown) => request.log.warn({ err }, 'result of a form was not stored'));
+    }
+  };
+}
+
+/**
+ * Deletes stored responses of the API that are more than a day old, and of forms that are more than an hour old.
  * @returns number of deleted rows
  */
 export async function deleteOldIdempotencyKeys(executor: Work['executor'], nowMs: number): Promise<number> {
-  const { rowCount } = await executor.query('delete from idempotency_keys where created_at < $1', [
-    new Date(nowMs - keptMs),
-  ]);
+  const { rowCount } = await executor.query(
+    "delete from idempotency_keys where created_at < $1 or (key like 'form %' and created_at < $2)",
+    [new Date(nowMs - keptMs), new Date(nowMs - formMs)],
+  );
   return rowCount ?? 0;
 }

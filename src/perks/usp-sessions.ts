@@ -214,12 +214,47 @@ export const applyPerksRetention: RetentionStep = async (pool, { retentionRawDay
 /**
  * Counts sessions by perk funnel stage. It counts session rows, which are retained for RETENTION_RAW_DAYS days. Few
  * rows are read, because a session has a perks row only if its user changed the selection or wrapped the session. Dev
- * sessions are excluded. `offset 0` prevents PostgreSQL from using a join, which would read all sessions.
+ * sessions are excluded. The sessions themselves are read only for filters that need them, because this takes most of
+ * the time.
  */
 export async function countPerkStages(executor: Executor, query: PerkStagesQuery): Promise<PerkStages> {
-  const { publisherId, fromMs, untilMs, texts, campaigns, offers, attribute } = query;
+  const { publisherId, fromMs, untilMs } = query;
   const values: unknown[] = [publisherId, dayOf(fromMs), dayOf(untilMs), firstUuid7At(fromMs), firstUuid7At(untilMs)];
   const parameter = (value: unknown): string => `$${values.push(value)}`;
+  const { texts, offers, attribute } = query;
+  const isBySession = offers !== null || attribute !== null || Object.keys(texts).length > 0;
+  const { source, conditions } = isBySession ? sessionRows(query, parameter) : selectionRows(query, parameter);
+  const { isConfirmed, isDelivered } = perkStageSql;
+  const { rows } = await executor.query<PerkStages>(
+    `select count(*)::int as selected, count(*) filter (where ${isConfirmed})::int as confirmed,
+      count(*) filter (where ${isDelivered})::int as delivered
+    from ${source}
+    where t.publisher_id = $1 and t.day between $2 and $3 and t.session_id >= $4 and t.session_id < $5
+      and ${conditions.join(' and ')}`,
+    values,
+  );
+  return rows[0] as PerkStages;
+}
+
+type StageRows = { source: string; conditions: readonly string[] };
+
+/** Returns SQL for the selections themselves. A selection contains only perks that its session showed. */
+const selectionRows = ({ campaigns }: PerkStagesQuery, parameter: (value: unknown) => string): StageRows => ({
+  source: 'usp_sessions t',
+  conditions: [
+    campaigns === null ? 'cardinality(t.selected) > 0' : `t.selected && ${parameter(campaigns)}::integer[]`,
+    't.session_id not in (select id from sessions where dev and publisher_id = $1 and day between $2 and $3)',
+  ],
+});
+
+/**
+ * Returns SQL for the selections with their sessions. `offset 0` prevents PostgreSQL from using a join, which would
+ * read all sessions.
+ */
+function sessionRows(
+  { texts, campaigns, offers, attribute }: PerkStagesQuery,
+  parameter: (value: unknown) => string,
+): StageRows {
   const ids = { campaign: campaigns, offer: offers };
   const conditions = [
     perkStageSql.isSelected(
@@ -229,16 +264,8 @@ export async function countPerkStages(executor: Executor, query: PerkStagesQuery
   ];
   if (attribute !== null)
     conditions.push(`${perkStageSql.attribute(parameter(attribute.key))} = any(${parameter(attribute.values)})`);
-  const { isConfirmed, isDelivered } = perkStageSql;
-  const { rows } = await executor.query<PerkStages>(
-    `select count(*)::int as selected, count(*) filter (where ${isConfirmed})::int as confirmed,
-      count(*) filter (where ${isDelivered})::int as delivered
-    from usp_sessions t cross join lateral (
+  const source = `usp_sessions t cross join lateral (
       select * from sessions where day between $2 and $3 and day = t.day and id = t.session_id and not dev offset 0
-    ) s
-    where t.publisher_id = $1 and t.day between $2 and $3 and t.session_id >= $4 and t.session_id < $5
-      and ${conditions.join(' and ')}`,
-    values,
-  );
-  return rows[0] as PerkStages;
+    ) s`;
+  return { source, conditions };
 }

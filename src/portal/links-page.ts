@@ -248,5 +248,5 @@ function linkForm(context: PublisherContext, keys: readonly ApiKey[], { typed, e
         choices: keys.map(({ id, name }) => ({ value: String(id), text: name })),
       }),
     ])}`;
-  return saveForm(context, context.path(linksPath), fields, { button: t('portal.create') });
+  return saveForm(context, context.path(linksPath), fields, { button: t('portal.create'), once: true });
 }

@@ -21,7 +21,7 @@ type Contributions = { events: EventTypes; management: ManagementClient; navigat
 
 /** Creates the portal module: pages of a publisher that other websites embed with links of one hour. */
 export function createPortal({ platform, catalog, accounts, webhooks, offers }: PortalModules) {
-  const { config, pool, dbHealth, now } = platform.deps;
+  const { config, pool, dbHealth, secretBox, now } = platform.deps;
   const { management, store } = catalog;
   return {
     name: 'portal',
@@ -36,7 +36,7 @@ export function createPortal({ platform, catalog, accounts, webhooks, offers }: 
     framedPages: (app: App, asset: AssetUrl, contributions: Contributions) =>
       portalPages(
         app,
-        { pool, dbHealth, catalog: store, management, config, now },
+        { pool, dbHealth, catalog: store, management, secretBox, config, now },
         {
           asset,
           navigation: contributions.navigation,

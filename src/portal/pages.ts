@@ -5,6 +5,7 @@ import type pg from 'pg';
 import { csrfTokenOf, requireCsrfToken, requireSameOrigin } from '../accounts/access.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import { audit } from '../management/audit.ts';
+import { createSubmitOnce } from '../management/idempotency.ts';
 import { portalActor } from '../management/page-client.ts';
 import type { Management } from '../management/unit-of-work.ts';
 import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
@@ -13,6 +14,7 @@ import type { App } from '../platform/http/app.ts';
 import { isUuid7 } from '../platform/lib/uuid7.ts';
 import { Problem } from '../platform/problem.ts';
 import { hashToken, isToken } from '../platform/security/random-token.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
 import {
   type Cookies,
   flashCookie,
@@ -35,6 +37,7 @@ export type PortalPageDeps = {
   dbHealth: DatabaseHealth;
   catalog: CatalogStore;
   management: Management;
+  secretBox: SecretBox;
   config: { publicUrl: string };
   now: () => number;
 };
@@ -66,7 +69,9 @@ export async function portalPages(app: App, deps: PortalPageDeps, embedded: Embe
     await scope.register(cookiePlugin);
     const flash = flashCookie('perkwire_portal_flash', { ...cookieAttributes, path: '/portal' });
     const { asset, navigation } = embedded;
-    const shell: Shell = { asset, navigation, publicUrl, cookies: { ...noCookies, ...flash }, isPortal: true };
+    const submitOnce = createSubmitOnce(deps);
+    const cookies = { ...noCookies, ...flash };
+    const shell: Shell = { asset, navigation, publicUrl, cookies, submitOnce, isPortal: true };
     for (const name of ['portal', 'viewer', 'viewedPublisher', 'viewedAdvertiser', 'openPublisher', 'openAdvertiser'])
       scope.decorateRequest(name, null);
     registerLanguage(scope);

@@ -2,7 +2,8 @@ import type { ErrorDetail } from '../platform/errors.ts';
 import { type Html, html, nothing, trusted } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { wordProblem } from '../platform/problem.ts';
-import { csrfFieldName, type PageContext, type Viewer, viewerOf } from './context.ts';
+import { createToken } from '../platform/security/random-token.ts';
+import { csrfFieldName, onceFieldName, type PageContext, type Viewer, viewerOf } from './context.ts';
 import { fieldName } from './format.ts';
 import { optionalFields } from './row-list.ts';
 
@@ -369,6 +370,12 @@ export const hiddenField = (name: string, value: string | number): Html =>
 /** Renders the hidden field with the CSRF token. Every form that changes data must contain it. */
 export const csrfField = ({ csrf }: Viewer): Html => hiddenField(csrfFieldName, csrf);
 
+/**
+ * Renders the hidden field of a form that creates something. A form with this field creates it only once, even if it is
+ * sent twice.
+ */
+export const onceField = (): Html => hiddenField(onceFieldName, createToken());
+
 type ActionButton = {
   to: string;
   text: string;
@@ -379,15 +386,18 @@ type ActionButton = {
   /** Whether the response is a file, after which the browser stays on the page. */
   isDownload?: boolean;
   values?: Readonly<Record<string, string | number>>;
+  /** Whether the button creates something. See `onceField`. */
+  once?: boolean;
 };
 
 /** Renders a button that changes data. The button has its own form, so that it works without scripts. */
 export function actionButton({ request }: PageContext, action: ActionButton): Html {
-  const { to, text, kind = '', small = false, confirm, isDownload = false, values = {} } = action;
+  const { to, text, kind = '', small = false, confirm, isDownload = false, values = {}, once = false } = action;
   const confirmation = confirm !== undefined && html` data-confirm="${confirm}" data-confirm-button="${text}"`;
   return html`
     <form method="post" action="${to}" class="inline"${confirmation}${isDownload && html` data-download`}>
-      ${csrfField(viewerOf(request))}${Object.entries(values).map(([name, value]) => hiddenField(name, value))}
+      ${csrfField(viewerOf(request))}${once && onceField()}
+      ${Object.entries(values).map(([name, value]) => hiddenField(name, value))}
       <button class="button ${kind}${small && ' small'}">${text}</button>
     </form>`;
 }
@@ -404,6 +414,8 @@ type SaveForm = {
    * removed. drafts.js can then restore drafts of the form.
    */
   rows?: boolean;
+  /** Whether the form creates something. See `onceField`. */
+  once?: boolean;
   /** Additional HTML attributes of the form element. */
   attributes?: Html;
   /** Additional buttons after the save button. */
@@ -415,12 +427,12 @@ type SaveForm = {
  * (drafts.js).
  */
 export function saveForm({ request }: PageContext, to: string, body: Html, options: SaveForm = {}): Html {
-  const { button = t('common.save'), kind = 'main', cancel, page = '', rows = false } = options;
+  const { button = t('common.save'), kind = 'main', cancel, page = '', rows = false, once = false } = options;
   const { attributes = nothing, extra = nothing } = options;
   const draftAttributes = html`data-keep="${page}"${rows && html` data-rows`}`;
   return html`
     <form method="post" action="${to}" class="form" novalidate ${draftAttributes}${attributes}>
-      ${csrfField(viewerOf(request))}${optionalFields(body)}
+      ${csrfField(viewerOf(request))}${once && onceField()}${optionalFields(body)}
       ${body}
       <div class="form-end">
         <button class="button ${kind}">${button}</button>

@@ -219,6 +219,19 @@ export const csrfHeader = 'x-csrf-token';
  */
 export const rowsField = '_rows';
 
+/** Name of the hidden field with the random token of a form that creates something. */
+export const onceFieldName = '_once';
+
+/**
+ * Runs a form's action, or returns its first result if the form was submitted before. `isDone` tells whether a result
+ * is stored: a rejected form can be submitted again.
+ */
+export type SubmitOnce = <T>(
+  request: FastifyRequest,
+  act: () => Promise<T>,
+  isDone: (result: T) => boolean,
+) => Promise<T>;
+
 /** Form field value: text, a number, the state of a checkbox, or a list of strings. */
 export type FormValue = string | number | boolean | null | undefined | readonly string[];
 export type FormValues = Readonly<Record<string, FormValue>>;

@@ -15,6 +15,7 @@ import {
   type Portal,
   portalPath,
   roleName,
+  type SubmitOnce,
   type Undo,
   type ViewedAdvertiser,
   type ViewedPublisher,
@@ -37,6 +38,7 @@ export type Shell = {
   /** Public origin of the service. */
   publicUrl: string;
   navigation: Navigation;
+  submitOnce: SubmitOnce;
   /** Whether the pages are those of a portal, below `/portal/{id}`. */
   isPortal?: true;
 };

@@ -57,6 +57,10 @@ export type Pages<C extends PageContext> = {
   ) => void;
 };
 
+/** Whether an action succeeded: it led to another page, or to a page that shows a new secret once. */
+const isDone = (result: PageResult): boolean =>
+  'to' in result ? result.failed === undefined : 'title' in result && (result.status ?? 200) === 200;
+
 /** Options for a form route. `isSensitive` requires that the user has confirmed their identity recently. */
 type PostOptions = { isSensitive?: boolean };
 
@@ -122,7 +126,8 @@ function pagesOf<C extends PageContext>(
       app.post(prefix + path, { schema, config: { isSensitive } }, async (request, reply) => {
         const context = contextOf(request, reply);
         requireRole(context.viewer, role);
-        return send(context, await act(context, fieldsIn(request), request.upload), shell);
+        const run = () => act(context, fieldsIn(request), request.upload);
+        return send(context, await shell.submitOnce(request, run, isDone), shell);
       });
     },
   };

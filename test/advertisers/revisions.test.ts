@@ -202,6 +202,29 @@ test('a waiting draft can be edited: the new one takes its image, and the old on
   expect(await draftOf(id)).toMatchObject({ state: 'withdrawn', has_picture: false });
 });
 
+test.each([
+  ['en', 'Edit proposal', 'Drafts', 'Cancel'],
+  ['de', 'Vorschlag bearbeiten', 'Entwürfe', 'Abbrechen'],
+])('the page that edits a draft says so, and links to the draft (%s)', async (language, title, drafts, cancel) => {
+  const id = await proposeOffer();
+  const path = pathOf(own, `/drafts/${id}`);
+  const { body } = await own.user.get(`${path}/edit`, { 'accept-language': language });
+  expect(/<h1[^>]*>([^<]*)/.exec(body)?.[1]).toBe(title);
+  const trail = /<nav class="trail".*?<\/nav>/s.exec(body)?.[0];
+  expect(trail).toMatch(new RegExp(`href="${pathOf(own, '/drafts')}"[^>]*>${drafts}<`));
+  expect(trail).toContain(`href="${path}"`);
+  expect(body).toMatch(new RegExp(`href="${path}">${cancel}<`));
+  const values = { creative_type: 'offer_image' };
+  const upload = { bytes: png, fields: values };
+  const image = idIn(
+    (await uploadAs(t, own.user, pathOf(own, `/offers/${own.offer}/pictures`), upload)).headers.location,
+  );
+  expect((await own.user.get(pathOf(own, `/drafts/${image}/edit`), { 'accept-language': language })).body).toContain(
+    title,
+  );
+  expect((await own.user.get(pathOf(own, `/offers/new?campaign_id=${own.campaign}`))).body).toContain('Propose offer');
+});
+
 test('400, 409: a draft that is live, or that is for another row, cannot be replaced', async () => {
   const id = await proposeRefused();
   const answer = await own.user.post(pathOf(own, `/offers/${own.offer}`), { ...texts, revises: String(id) });

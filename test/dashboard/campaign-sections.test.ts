@@ -177,7 +177,7 @@ describe('the sections of a campaign', () => {
     }
   });
 
-  test('edit every column and every rule of a campaign between them', async () => {
+  test('together edit every column and every rule of a campaign', async () => {
     const before = await stored();
     const changed = new Set<string>();
     for (const section of sections) {

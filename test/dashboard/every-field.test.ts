@@ -249,7 +249,7 @@ async function addChannels(...names: string[]): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-test('every alert of every channel is saved, singly and in pairs, and alerts that the page does not show stay', {
+test('every alert of every channel is saved, singly and in pairs, and alerts not on the page stay unchanged', {
   timeout: timeLimit(120_000),
 }, async () => {
   const [first, second] = await addChannels('#shop', '#team');
@@ -357,7 +357,7 @@ describe('a page that was opened before an upgrade', () => {
     expect(rows[0]).toEqual({ active: false, positions: null, weight: 70 });
   });
 
-  test('keeps what an endpoint and a placement have in newer fields', async () => {
+  test('keeps the values of an endpoint and a placement in fields of the new release', async () => {
     const id = await create('/webhook-endpoints', {
       url: 'https://shop.example/new',
       method: 'GET',
@@ -381,7 +381,7 @@ describe('a page that was opened before an upgrade', () => {
     expect(rows[0]).toEqual({ delivery_percentage: 40 });
   });
 
-  test('keeps what block rules, data sources and coupons have in newer fields', async () => {
+  test('keeps the values of block rules, data sources and coupons in fields of the new release', async () => {
     const headers = { authorization: `Bearer ${t.publisher.key}` };
     const call = (method: 'GET' | 'PUT', path: string, payload?: object) =>
       t.app.inject({ method, url: `/manage/v1${path}`, headers, ...(payload !== undefined && { payload }) });

@@ -59,7 +59,7 @@ const linksIn = (markup: string): string[] =>
 const visibleLinksIn = (body: string): string[] =>
   linksIn(navigationIn(body).replaceAll(/<details>.*?<\/details>/gs, ''));
 
-test('has eight first-level items for an operator, in both languages', async () => {
+test('the navigation has eight first-level items for an operator, in both languages', async () => {
   const items = async (language: string) =>
     itemsIn((await operator.get(own('/overview'), { 'accept-language': language })).body);
   expect(await items('en')).toEqual([
@@ -84,7 +84,7 @@ test('has eight first-level items for an operator, in both languages', async () 
   ]);
 });
 
-test('marks the open page and expands its group only', async () => {
+test('the navigation marks the open page, and expands only its group', async () => {
   const { body } = await operator.get(own('/campaigns/1'));
   expect(navigationIn(body)).toMatch(new RegExp(`href="${own('/campaigns')}" aria-current="page"`));
   expect(navigationIn(body).match(/aria-current/g)).toHaveLength(1);
@@ -97,7 +97,7 @@ test('marks the open page and expands its group only', async () => {
   );
 });
 
-test('shows the settings as an area with its own navigation and a link back to the publisher', async () => {
+test('the settings have their own navigation, with a link back to the publisher', async () => {
   const { body } = await operator.get(own('/settings/themes/1'));
   const [back, ...links] = linksIn(navigationIn(body));
   expect(back).toBe(own('/overview'));
@@ -106,7 +106,7 @@ test('shows the settings as an area with its own navigation and a link back to t
   for (const link of links) expect(link).toMatch(/\/settings(\/|$)/);
 });
 
-test('shows each role only pages that it may open', async () => {
+test('the navigation shows each role only pages that it may open', async () => {
   for (const role of ['analyst', 'manager', 'admin', 'operator'] as const) {
     const user = await signInAs(t, role);
     const pages = [await user.get(own('/overview')), await user.get(own('/settings'))].map(({ body }) => body);
@@ -118,7 +118,7 @@ test('shows each role only pages that it may open', async () => {
   }
 });
 
-test('adds up the badges of a collapsed group and shows each one next to its entry', async () => {
+test('a collapsed group shows the sum of the badges that its entries show', async () => {
   await t.pool.query(
     `insert into drafts (publisher_id, campaign_id, resource, row_id, subject, changes, base, note, state,
       proposer_kind, proposer_id, proposed_by, created_at, updated_at)
@@ -233,7 +233,7 @@ describe('the search', () => {
   });
 });
 
-describe('in the browser', () => {
+describe('the navigation in the browser', () => {
   const open = (user: TestUser, path: string, options: BrowserContextOptions = {}): Promise<Page> =>
     openAs(browser, user, base, path, options);
   const isMarked = (page: Page, name: string) =>

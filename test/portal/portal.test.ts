@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { csrfTokenOf } from '../../src/accounts/access.ts';
 import { hashKey } from '../../src/platform/http/auth.ts';
 import { hourMs } from '../../src/platform/lib/time.ts';
+import { createToken } from '../../src/platform/security/random-token.ts';
 import { postForm, signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { createParts, deliveryOf, payloadOf } from '../webhooks/dispatcher/support.ts';
@@ -146,6 +147,18 @@ test('a session has only its permissions, and no other pages', async () => {
   expect((await get(editor, edited)).body).not.toContain('/rotate');
   expect((await post(editor, `${edited}/rotate`)).statusCode).toBe(403);
   expect((await post(editor, `${edited}/pause`)).statusCode).toBe(303);
+});
+
+test('an endpoint form that is sent twice creates one endpoint, and another portal creates its own', async () => {
+  const fields = { kind: 'http', url: 'https://93.184.216.34/portal', events: 'usp.selection', method: 'POST' };
+  const sent = { ...fields, enabled: 'on', _once: createToken() };
+  const [first, other] = [
+    await open({ permissions: ['endpoints/edit'] }),
+    await open({ permissions: ['endpoints/edit'] }),
+  ];
+  for (const portal of [first, first, other])
+    expect((await post(portal, `/portal/${portal.id}/settings/webhooks/new`, sent)).statusCode).toBe(200);
+  expect((await t.pool.query("select from webhook_endpoints where url like '%/portal'")).rowCount).toBe(2);
 });
 
 test('foreign sessions, foreign rows and dashboard cookies open nothing', async () => {

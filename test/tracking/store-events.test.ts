@@ -45,7 +45,7 @@ async function storeBeside(events: readonly LoggedEvent[], firstRowSql: string, 
   }
 }
 
-test('locks the usage of all stored events in one statement, in campaign order', async () => {
+test('one statement locks the usage of all campaigns in a batch, in campaign order', async () => {
   const offers = [...t.deps.catalog.current().offers.values()].sort((a, b) => a.campaign.id - b.campaign.id);
   const [low, high] = [offers[0] as Offer, offers.at(-1) as Offer];
   const eventOf = (kind: LoggedEvent['kind'], { id: offerId, campaign }: Offer, sessionId?: string): LoggedEvent => {
@@ -71,7 +71,7 @@ test('locks the usage of all stored events in one statement, in campaign order',
   ]);
 });
 
-test('locks users who refused or saw an offer in one statement, in key order', async () => {
+test('one statement locks all users of a batch who refused or saw an offer, in key order', async () => {
   const events: LoggedEvent[] = [];
   for (const pub_user_id of ['one user', 'another user']) {
     const { sessionId, click_url } = await showOffer(t, { pub_user_id });

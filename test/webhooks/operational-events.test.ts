@@ -214,7 +214,7 @@ test('an exhausted budget and an ended campaign are reported once', async () => 
   expect(await raised(campaign.publisher_id)).toEqual({});
 });
 
-test('a budget is reached when it is spent, regardless of reservations, and a cap by its count', async () => {
+test('a budget is reached once it is spent, whatever is reserved, and a cap once its count is reached', async () => {
   const nowMs = Date.now();
   const [, campaign] = await activeCampaigns();
   const caps = [{ metric: 'budget', per: 'lifetime', limit: 10 }];

@@ -301,7 +301,7 @@ describe('one deadline for the whole call', () => {
     await expect.poll(target.open).toBe(0);
   });
 
-  test('covers a head that drips, with each byte within any idle limit', async () => {
+  test('covers response headers that arrive one byte at a time, each within any idle limit', async () => {
     const target = await keep(
       tcpReceiver((socket) => {
         const timer = setInterval(() => socket.write('H'), 10);
@@ -313,7 +313,7 @@ describe('one deadline for the whole call', () => {
     expect(result).toMatchObject(timedOut);
   });
 
-  test('covers a body that drips, whose 200 does not count because the response never ended', async () => {
+  test('covers a body that arrives one byte at a time, so that its status 200 does not count', async () => {
     const target = await receiver((_request, response) => {
       const timer = setInterval(() => response.write('x'), 10);
       response.once('close', () => clearInterval(timer));

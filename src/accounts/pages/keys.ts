@@ -251,7 +251,7 @@ function keyForm(
     ${moreFields(t('settings.keyRestrictions'), restrictionFields(form, picker), {
       isOpen: typed.read_only || `${typed.campaigns}${typed.placements}${typed.allowed_addresses}` !== '',
     })}`;
-  return saveForm(context, path('/settings/keys'), fields, { button: t('settings.createKey') });
+  return saveForm(context, path('/settings/keys'), fields, { button: t('settings.createKey'), once: true });
 }
 
 const restrictionFields = (form: FormBuilder, picker: Picker): Html => html`

@@ -176,7 +176,7 @@ function inviteForm<C extends PageContext>(
       choices: roles.map(({ value, text }) => ({ value, text })),
     }),
   ]);
-  return saveForm(context, pathOf({ path }, context), fields, { button: t('account.invite') });
+  return saveForm(context, pathOf({ path }, context), fields, { button: t('account.invite'), once: true });
 }
 
 const tableColumns = () => [

@@ -17,6 +17,8 @@ import {
   revisedField,
   revisedIn,
   revisedNotice,
+  revisionCancel,
+  revisionHead,
 } from './propose.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
@@ -55,7 +57,7 @@ export function campaignForm(
         hint: t('advertiser.untilHint', { zone: zone.timeZone }),
       })}
       ${noteField(form)}`,
-    { button: proposeButton(revised) },
+    { button: proposeButton(revised), once: true, ...revisionCancel(context, revised) },
   );
 }
 
@@ -82,6 +84,7 @@ const formPage = (context: AdvertiserContext, view: View, zone: Zone, options: C
   title: String(view.name),
   nav: 'advertiser-campaigns',
   trail: [{ text: t('nav.campaigns'), href: context.path('/campaigns') }],
+  ...revisionHead(context, options.revised ?? null),
   status: (options.errors ?? []).length > 0 ? 422 : 200,
   body: html`
     ${revisedNotice(options.revised ?? null)}

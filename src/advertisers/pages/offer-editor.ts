@@ -25,6 +25,8 @@ import {
   revisedField,
   revisedIn,
   revisedNotice,
+  revisionCancel,
+  revisionHead,
 } from './propose.ts';
 import type { AdvertiserContext, PageServices } from './services.ts';
 
@@ -100,6 +102,8 @@ function formPage(
   const to = context.path(view === null ? '/offers' : `/offers/${view.id}`);
   const options = {
     button: proposeButton(revised),
+    once: true,
+    ...revisionCancel(context, revised),
     attributes: html`${view === null && withFile.attributes} data-previewed`,
     extra: html`<a class="button to-preview" href="#preview">${t('common.preview')}</a>`,
   };
@@ -109,6 +113,7 @@ function formPage(
     lead: t('advertiser.proposeLead'),
     nav: 'advertiser-campaigns',
     trail: [{ text: t('nav.campaigns'), href: context.path(`/campaigns/${campaignId}`) }],
+    ...revisionHead(context, revised),
     status: errors.length > 0 ? 422 : 200,
     assets: ['preview.js'],
     body: html`
@@ -187,6 +192,7 @@ const imagePage = (context: AdvertiserContext, offer: View, imageForm: ImageForm
   lead: t('advertiser.proposeLead'),
   nav: 'advertiser-campaigns',
   trail: [{ text: String(offer.title || `#${offer.id}`), href: context.path(`/offers/${offer.id}`) }],
+  ...revisionHead(context, imageForm.revised ?? null),
   status: imageForm.errors === undefined ? 200 : 422,
   body: html`
     ${revisedNotice(imageForm.revised ?? null)}
@@ -216,7 +222,12 @@ function imageFields(context: AdvertiserContext, offer: View, { typed, errors, r
     ${moreFields(t('advertiser.pictureElsewhere'), elsewhere, { isOpen: isElsewhere })}`;
   const to = context.path(`/offers/${offer.id}/pictures`);
   const button = revised === null ? t('advertiser.proposePicture') : proposeButton(revised);
-  return saveForm(context, to, html`${form.summary()}${fields}`, { button, ...withFile });
+  return saveForm(context, to, html`${form.summary()}${fields}`, {
+    button,
+    once: true,
+    ...revisionCancel(context, revised),
+    ...withFile,
+  });
 }
 
 /** Proposes an image: the uploaded file, or the image of the revised draft, or the image at the entered URL. */

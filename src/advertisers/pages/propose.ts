@@ -5,6 +5,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import { hiddenField, notice } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/context.ts';
 import type { FormBuilder } from '../../shell/forms.ts';
+import type { Page } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import { readDraft } from './drafts.ts';
 import type { AdvertiserContext, PageServices } from './services.ts';
@@ -39,6 +40,23 @@ export const keptImage = (context: AdvertiserContext, revised: DraftDetails | nu
 
 export const proposeButton = (revised: DraftDetails | null): string =>
   t(revised === null ? 'advertiser.propose' : 'advertiser.proposeAgain');
+
+/** Title and breadcrumbs of the page that edits a draft. Empty for a new draft. */
+export const revisionHead = ({ path }: AdvertiserContext, revised: DraftDetails | null): Partial<Page> =>
+  revised === null
+    ? {}
+    : {
+        title: t('advertiser.editProposal'),
+        nav: 'advertiser-drafts',
+        trail: [
+          { text: t('nav.drafts'), href: path('/drafts') },
+          { text: revised.draft.subject || `#${revised.draft.id}`, href: path(`/drafts/${revised.draft.id}`) },
+        ],
+      };
+
+/** Link that leaves the form of a revised draft without a change. Empty for a new draft. */
+export const revisionCancel = ({ path }: AdvertiserContext, revised: DraftDetails | null): { cancel?: string } =>
+  revised === null ? {} : { cancel: path(`/drafts/${revised.draft.id}`) };
 
 /** Reads the draft that a submitted form revises. Returns null if it revises none. */
 export async function revisedIn(

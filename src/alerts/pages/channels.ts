@@ -142,6 +142,7 @@ export function channelsCard(
     <p class="hint">${t('alerts.addHint')}</p>`;
   const add = saveForm(context, context.path('/alerts/channels'), fields, {
     button: t('alerts.addAndSend'),
+    once: true,
     page: context.path('/alerts'),
   });
   const body = html`

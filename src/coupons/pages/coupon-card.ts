@@ -1,7 +1,16 @@
 import type { PublisherContext } from '../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import { actionButton, badge, card, csrfField, descriptionList, hiddenField, notice } from '../../shell/components.ts';
+import {
+  actionButton,
+  badge,
+  card,
+  csrfField,
+  descriptionList,
+  hiddenField,
+  notice,
+  onceField,
+} from '../../shell/components.ts';
 import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
 import { checkButton, fileCheckArea, fileFields, warningText } from '../../shell/files.ts';
 import { count, instantToLocal, moment } from '../../shell/format.ts';
@@ -160,7 +169,7 @@ function addForm(context: PublisherContext, path: string, refused: Refused | nul
   };
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data" action="${path}/add" data-keep>
-      ${csrfField(context.viewer)}${defaultButton()}
+      ${csrfField(context.viewer)}${onceField()}${defaultButton()}
       ${form.summary()}
       ${form.choices('source', {
         label: t('coupons.source'),

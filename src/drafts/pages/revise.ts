@@ -71,6 +71,7 @@ function formPage(
         ${saveForm(context, `${pathOf(context)}/edit`, fields, {
           button: t('drafts.proposeAgain'),
           cancel: pathOf(context),
+          once: true,
           attributes: html` enctype="multipart/form-data"`,
         })}
       </section>`,

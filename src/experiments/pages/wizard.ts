@@ -130,6 +130,7 @@ async function stepPage(
       step !== 'check' ? 'experimentWizard.next' : isStart ? 'experimentWizard.start' : 'experimentWizard.schedule',
     ),
     cancel: context.path(path),
+    once: step === 'check',
     page: context.path(`${path}/new${queryOf(state, step)}`),
     extra: html`
       ${isStart && goButton('draft', t('experimentWizard.saveDraft'))}

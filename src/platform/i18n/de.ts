@@ -314,6 +314,34 @@ export const de: Messages = {
     stoppedBy: 'Gestoppt von',
     styles: 'Stile',
     timeoutMs: 'Zeitlimit (ms)',
+    ruleKind:
+      '{kind, select, category {Kategorie} brand {Marke} advertiser {Werbetreibender} domain {Domain} word {Wort ' +
+      'oder Ausdruck} offer {Angebot} competitor {Wettbewerber} separation {Wettbewerbstrennung} ' +
+      'allowed_categories {Erlaubte Kategorien} allowed_brands {Erlaubte Marken} allowed_advertisers {Erlaubte ' +
+      'Werbetreibende} allowed_domains {Erlaubte Domains} other {Mindesterlös}}',
+  },
+  activityValues: {
+    set: 'gesetzt',
+    none: 'nicht gesetzt',
+    on: 'ein',
+    off: 'aus',
+    changed: 'geändert',
+    removed: 'entfernt',
+    linked: 'verknüpft',
+    accepted: 'angenommen',
+    mailed: 'per E-Mail gesendet',
+    created: 'erstellt',
+    changed_by_one_time_link: 'über Einmal-Link geändert',
+    recovery_codes: 'Wiederherstellungscodes',
+    new_recovery_codes: 'neue Wiederherstellungscodes',
+    passkey: 'Passkey',
+    recovery_code: 'Wiederherstellungscode',
+    single_sign_on: 'Single Sign-on',
+    signed_out: 'abgemeldet',
+    signed_out_everywhere: 'überall abgemeldet',
+    one_address: 'eine IP-Adresse',
+    all_addresses: 'alle IP-Adressen',
+    codes: 'Einmalcodes',
   },
   advertiser: {
     currency: 'Währung',
@@ -342,6 +370,7 @@ export const de: Messages = {
       'Änderungen, die Sie vorgeschlagen haben, und die Entscheidungen dazu. Freigegebene Änderungen gehen live; ' +
       'bis dahin bleibt die bisherige Fassung live.',
     draftsNone: 'Um eine Änderung vorzuschlagen, öffnen Sie eine Kampagne oder ein Angebot und bearbeiten es.',
+    editProposal: 'Vorschlag bearbeiten',
     event: 'Ereignis',
     fileHint: 'PNG, JPEG, WebP oder SVG, bis zu 5 MB.',
     from: 'Von',

@@ -284,6 +284,34 @@ export const en = {
     stoppedBy: 'Stopped by',
     styles: 'Styles',
     timeoutMs: 'Timeout (ms)',
+    ruleKind:
+      '{kind, select, category {Category} brand {Brand} advertiser {Advertiser} domain {Domain} word {Word or ' +
+      'phrase} offer {Offer} competitor {Competitor} separation {Competitive separation} allowed_categories ' +
+      '{Allowed categories} allowed_brands {Allowed brands} allowed_advertisers {Allowed advertisers} ' +
+      'allowed_domains {Allowed domains} other {Minimum revenue}}',
+  },
+  activityValues: {
+    set: 'set',
+    none: 'not set',
+    on: 'on',
+    off: 'off',
+    changed: 'changed',
+    removed: 'removed',
+    linked: 'linked',
+    accepted: 'accepted',
+    mailed: 'sent by e-mail',
+    created: 'created',
+    changed_by_one_time_link: 'changed by one-time link',
+    recovery_codes: 'recovery codes',
+    new_recovery_codes: 'new recovery codes',
+    passkey: 'passkey',
+    recovery_code: 'recovery code',
+    single_sign_on: 'single sign-on',
+    signed_out: 'signed out',
+    signed_out_everywhere: 'signed out everywhere',
+    one_address: 'one IP address',
+    all_addresses: 'all IP addresses',
+    codes: 'Single-use codes',
   },
   advertiser: {
     currency: 'Currency',
@@ -311,6 +339,7 @@ export const en = {
       'Changes that you proposed, and the decisions on them. Approved changes go live, and until then the current ' +
       'version stays live.',
     draftsNone: 'To propose a change, open a campaign or an offer and edit it.',
+    editProposal: 'Edit proposal',
     event: 'Event',
     fileHint: 'PNG, JPEG, WebP or SVG, up to 5 MB.',
     from: 'From',

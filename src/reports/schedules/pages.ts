@@ -169,7 +169,7 @@ function addForm(context: PublisherContext, report: SavedReport, recipients: rea
         choices: periods.map((value) => ({ value, text: t(`reports.each_${value}`) })),
       })}
       ${form.select('hour', { label: t('reports.atHour'), choices: hours })}`,
-    { button: t('reports.sendIt') },
+    { button: t('reports.sendIt'), once: true },
   );
 }
 

@@ -124,6 +124,19 @@ describe('the activity log', () => {
     expect((await rows())[0]).toMatch('ID of the item empty → changed to 7');
   });
 
+  test('shows the states of drafts in the words of the drafts page, in English and in German', async () => {
+    const campaign = (
+      await t.pool.query('select max(id) as id from campaigns where publisher_id = $1', [me.publisherId])
+    ).rows[0].id;
+    const changes = { campaign_id: campaign, title: 'Two months free', cta_yes: 'Yes', cta_no: 'No' };
+    const draft = (await me.call('POST', '/drafts', { resource: 'offers', changes })).body.data.id;
+    await me.call('POST', `/drafts/${draft}/refuse`, { reason: 'One month, please.' });
+    expect((await rows('?resource=drafts'))[0]).toMatch('Status Waiting → changed to Rejected');
+    const german = await admin.get(`${page}?resource=drafts`, { 'accept-language': 'de' });
+    expect(textOf(german.body)).toMatch('Wartet → geändert in Abgelehnt');
+    expect(textOf(german.body)).not.toMatch(/refused|waiting/);
+  });
+
   test('filters by resource, and shows all entries if the resource is unknown', async () => {
     const offers = await rows('?resource=offers');
     expect(offers.length).toBe(1);

@@ -448,7 +448,7 @@ describe('the publishers of a campaign', () => {
     expect((await operator.get(path)).body).toContain('Paused');
   });
 
-  test('can be added from those that it is not yet served to', async () => {
+  test('can be added from the publishers that do not show the campaign yet', async () => {
     const at = '/dashboard/p/1/campaigns/4/publishers';
     const choices = async (): Promise<(string | undefined)[]> =>
       [...(await operator.get(at)).body.matchAll(/<option value="(\d+)"/g)].map(([, id]) => id);

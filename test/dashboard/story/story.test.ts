@@ -82,7 +82,7 @@ describe('any ID opens the story', () => {
 });
 
 describe('IDs of other publishers', () => {
-  test('are exactly as unknown as IDs that do not exist', async () => {
+  test('get the same response as IDs that do not exist', async () => {
     const { publisher: other } = await addPublisher(t);
     const unknown = {
       session: newUuid7(t.clock.ms),

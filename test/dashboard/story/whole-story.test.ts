@@ -73,8 +73,8 @@ const kinds = [
   ...['session', 'click', 'transaction', 'conversion', 'delivery', 'coupon', 'user', 'message', 'address'],
 ] as const;
 
-describe('typed into the search, the ID of a', () => {
-  test.each(kinds)('%s opens the session', async (kind) => {
+describe('the search for an ID', () => {
+  test.each(kinds)('opens the session of a %s', async (kind) => {
     const id = ids[kind] as string;
     const results = (await analyst.get(own(`/find?q=${encodeURIComponent(id)}`))).body;
     expect(results).toContain(own(`/story/${session}`));
@@ -84,14 +84,14 @@ describe('typed into the search, the ID of a', () => {
     expect([data.kind, data.session.session_id]).toEqual([kind, session]);
   });
 
-  test('request opens the API log', async () => {
+  test('opens the API log for the ID of a request', async () => {
     const rejected = await t.app.inject(`/manage/v1/campaigns?api_key=${t.publisher.key}&limit=0`);
     const [, id = ''] = /"request_id":"([^"]+)"/.exec(rejected.body) ?? [];
     const { body } = await analyst.get(own(`/find?q=${id}`));
     expect(body).toContain(own(`/api-log?request_id=${id}`));
   });
 
-  test('message can have the form of its Message-ID header', async () => {
+  test('also finds a message by its Message-ID header', async () => {
     expect((await storyOf(`<${ids.message}@perks.test>`)).json().data.session.session_id).toBe(session);
   });
 });

@@ -84,7 +84,7 @@ const withoutReach = (body: string): string =>
 
 const metrics = 'sessions,filled_sessions,fill_rate,impressions,clicks,ctr,conversions,cvr,revenue,rpm,unbilled';
 
-describe('every number from 1 opens its rows', () => {
+describe('every number greater than 0 is a link to the rows that it counts', () => {
   test.each([
     '/overview?days=30',
     `/reports?range=last-week&by=time&metrics=${metrics}`,

@@ -140,7 +140,7 @@ describe('a row says why it counts or not', () => {
   });
 });
 
-describe('the list', () => {
+describe('the list of rows', () => {
   test('has pages without gaps or duplicates, with any number of rows', async () => {
     const query: RowsQuery = {
       publisherId: t.publisher.id,

@@ -108,7 +108,7 @@ test('a user with many impressions counts once in each row and once in the total
 });
 
 test(
-  'late events, erasures, emptied sessions and kills leave the same users as the raw rows',
+  'after late events, erasures, emptied sessions and killed rollups, user counts equal the raw rows',
   async () => {
     const random = createRandom();
     const users = Array.from({ length: 40 }, () => randomUUID());
@@ -272,7 +272,7 @@ test('frequency and overlap are the same from raw rows as from sketches, also wi
   expect(frequency.users).toBeLessThan((await total()).users);
 });
 
-test('after an earlier release has rolled up, only later days are counted from sketches', async () => {
+test('days that an earlier release has rolled up are counted from raw rows, and later days from sketches', async () => {
   await store([impression({ atMs: noonMs })]);
   await rollUpAll(t);
   const options = { nowMs: Date.now(), retentionRawDays: 30 };

@@ -42,7 +42,7 @@ test('the number of 100,000 users is within 2%, and the sketch takes at most 262
   expect(encodeSketch(sketch)).toHaveLength(7 + 8 * maxUsers);
 });
 
-test('merged sketches count a user of both once, in any order, and equal the sketch of all users', () => {
+test('two sketches merged in either order equal the sketch of all users, and count nobody twice', () => {
   const parts = [sketchOf(0, 60_000), sketchOf(30_000, 90_000), sketchOf(85_000, 100_000)];
   const whole = createSketch();
   for (let user = 0; user < 100_000; user += 1) {
@@ -59,7 +59,7 @@ test('merged sketches count a user of both once, in any order, and equal the ske
   expect(encodeSketch(inMemory).equals(encodeSketch(whole))).toBe(true);
 });
 
-test('the first bytes of a sketch are a sketch with fewer users', () => {
+test('a truncated sketch is a valid sketch with fewer users', () => {
   const bytes = encodeSketch(sketchOf(0, 100_000));
   const sketch = createSketch();
   mergeEncoded(sketch, bytes.subarray(0, 7 + 8 * 4000), bytes.length);

@@ -166,7 +166,7 @@ test('events of any age count with the dimensions of their session', async () =>
   expect(await disagreements()).toEqual([]);
 });
 
-test('a thousand values a day of an attribute are counted separately, and all others as `other`', async () => {
+test('a thousand values of an attribute are counted separately each day, and all others as `other`', async () => {
   await first.pool.query(
     `insert into sessions
       (day, id, publisher_id, placement, offer_ids, campaign_ids, custom, dev, usp, usp_check_all, created_at)
@@ -207,7 +207,7 @@ test('a booking at a time without partitions is rolled up without delaying anyth
   expect(nonZero(late?.metrics)).toEqual({ conversions: 1, revenue_micros: 5_000_000 });
 });
 
-test('extreme amounts of any number of conversions do not affect counts, re-bucketing or reports', async () => {
+test('extreme amounts of conversions break neither counts and reports nor a change of the time zone', async () => {
   const session = await fetchOffers(first, { plan: 'gold' });
   const bookAt = (atMs: number) => book(session.sessionId, atMs, 5n * 10n ** 18n);
   const startMs = Date.parse(today());

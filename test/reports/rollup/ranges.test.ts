@@ -72,7 +72,7 @@ async function pagesOfRollup(pool: pg.Pool): Promise<number> {
   return (await pagesRead(pool)) - before;
 }
 
-test('rows in pages that are already summarised or were freed are counted like all others', async () => {
+test('rows are counted once even if the index already covers their page or if they reuse freed space', async () => {
   const summarise = createRangeSummariser(testApp.pool);
   await insertEvents(30_000);
   await rollUpAll(testApp);
@@ -109,7 +109,7 @@ test('a rollup of a few rows reads only a few pages of a large day', async () =>
   expect(await differences()).toEqual([]);
 });
 
-test('ranges are summarised when they are full, and all of them when their day is over', async () => {
+test('the index covers a range of pages once it is full, and all ranges once their day is over', async () => {
   const summarise = createRangeSummariser(testApp.pool);
   for (const daysAgo of [0, 1, 2]) await insertEvents(25_000, daysAgo);
   await summarise(nowMs);
@@ -121,7 +121,7 @@ test('ranges are summarised when they are full, and all of them when their day i
   ]);
 });
 
-test('a day that is being vacuumed is skipped and summarised later', async () => {
+test('the index of a day that is being vacuumed is completed later', async () => {
   const summarise = createRangeSummariser(testApp.pool);
   await insertEvents(25_000);
   const vacuum = await testApp.pool.connect();

@@ -276,7 +276,9 @@ function overDays(byDay: Expected, [from, to]: Range): Expected {
 }
 
 // Long timeout: hundreds of reports are generated and counted.
-test('any report of any activity equals a count of individual rows', { timeout: timeLimit(240_000) }, async () => {
+test('a report of random activity in several time zones equals a count of individual rows', {
+  timeout: timeLimit(240_000),
+}, async () => {
   const zones = ['Europe/Berlin', 'Asia/Kathmandu', 'America/New_York', 'UTC'];
   let round = 0;
   await fc.assert(
@@ -325,7 +327,7 @@ test('any report of any activity equals a count of individual rows', { timeout: 
   );
 });
 
-test('totals that are being compacted are not re-bucketed, and neither job waits for the other', async () => {
+test('totals that one job is compacting are not moved to new days by another, and neither job waits', async () => {
   await useNewPublisher('Europe/Berlin');
   await insertSessions([at('2026-03-20T22:30:00Z')]);
   await rollUpAll(testApp, rolledUpMs);
@@ -341,7 +343,7 @@ test('totals that are being compacted are not re-bucketed, and neither job waits
   expect(await sessionsBy({ timeZone: 'Asia/Kathmandu' })).toEqual({ '2026-03-21': 1 });
 });
 
-test('counts of erased users are re-bucketed like all others', async () => {
+test('after a change of the time zone, counts of erased users move to their new days like all others', async () => {
   await useNewPublisher('Asia/Kathmandu');
   const gold = { ...at('2026-03-20T10:20:00Z'), plan: 'gold' };
   await insertSessions([

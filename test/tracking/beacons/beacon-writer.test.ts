@@ -96,7 +96,7 @@ describe('a repeat from another process', () => {
     return { clock, isUnchecked };
   }
 
-  test('causes one unchecked batch, and the next after 10 s, 20 s and so on up to an hour', async () => {
+  test('causes one batch without checks, and further ones after 10 s, 20 s and so on up to an hour', async () => {
     const { clock, isUnchecked } = writerAt(5_000);
     expect(await isUnchecked()).toBe(true);
     for (let checkMs = 10_000; checkMs < 4 * 3_600_000; checkMs *= 2) {
@@ -108,7 +108,7 @@ describe('a repeat from another process', () => {
     }
   });
 
-  test('counts as the first one again after a longer time without repeats', async () => {
+  test('is treated like the first one again after a longer time without repeats', async () => {
     const { clock, isUnchecked } = writerAt(5_000);
     expect(await isUnchecked()).toBe(true);
     clock.nowMs += 10_000;

@@ -86,7 +86,7 @@ describe('a landing page', () => {
     expect(fill('https://shop.example/{click_id}')).toBe('https://shop.example/CLICK');
   });
 
-  test('states whether it needs session data', () => {
+  test('can be checked for macros that need data of the session', () => {
     expect(parseLanding('https://shop.example/?p={placement}')?.needsSession).toBe(true);
     expect(parseLanding('https://shop.example/#{placement}')?.needsSession).toBe(true);
     expect(parseLanding('https://shop.example/?c={click_id}&s={session_id}')?.needsSession).toBe(false);

@@ -74,7 +74,7 @@ const setStatus = (ids: readonly string[], status: string) =>
 const of = (status: string, ids: readonly string[]): string[] => ids.map((id) => `${status} ${id}`).sort();
 const waiting = { timeout: 60_000 };
 
-test('shows each of a burst of 2,000 deliveries and its outcome once', async () => {
+test('perkwire webhooks tail shows each of a burst of 2,000 deliveries and its outcome once', async () => {
   const first = await create(3);
   const readLines = tail();
   await expect.poll(() => readLines().length, waiting).toBe(3);
@@ -87,14 +87,14 @@ test('shows each of a burst of 2,000 deliveries and its outcome once', async () 
   expect(readLines().sort()).toEqual([...of('delivered', burst), ...created]);
 });
 
-test('shows a complete burst if there was no delivery before', async () => {
+test('perkwire webhooks tail shows a complete burst if there was no delivery before', async () => {
   const readLines = tail('--last', '500');
   const burst = await create(500);
   await expect.poll(() => readLines().length, waiting).toBe(burst.length);
   expect(readLines().sort()).toEqual(of('pending', burst));
 });
 
-test('shows the requested number of earlier deliveries and their changes', async () => {
+test('perkwire webhooks tail shows the requested number of earlier deliveries and their changes', async () => {
   const old = await create(250, Date.now() - 60_000);
   const readLines = tail('--last', '210');
   await expect.poll(() => readLines().length, waiting).toBe(210);
@@ -107,7 +107,7 @@ test('shows the requested number of earlier deliveries and their changes', async
   await expect.poll(() => readLines().slice(460), waiting).toEqual([`failed ${changed}`]);
 });
 
-test('shows a delivery that is committed after newer ones', async () => {
+test('perkwire webhooks tail shows a delivery that is committed after newer ones', async () => {
   const nowMs = Date.now();
   await create(1, nowMs);
   const readLines = tail();

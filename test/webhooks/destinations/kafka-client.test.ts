@@ -269,7 +269,7 @@ test('the connection to a server that sends 10 MB, another protocol or an unrequ
   }
 });
 
-test('a response is bounded and never trusted, whatever it contains', async () => {
+test('a response with any content takes limited memory and is never trusted', async () => {
   const contents = ['', '00', '0000', '00007fffffff', '0000ffffffff', '00000000000100120000', '0063'];
   for (const hex of contents) {
     const body = Buffer.from(hex, 'hex');
@@ -289,7 +289,7 @@ test('a response is bounded and never trusted, whatever it contains', async () =
   }
 });
 
-test('responses are found however the bytes are split', () => {
+test('responses are read correctly however their bytes are split', () => {
   const stream = Buffer.from('00000004aaaaaaaa00000006bbbbbbbbbbbb00000004cccccccc', 'hex');
   for (let size = 1; size <= stream.length; size++) {
     const frames: string[] = [];
@@ -304,7 +304,7 @@ test('responses are found however the bytes are split', () => {
 
 // The producer of librdkafka uses the cluster of these tests like a real one.
 test.skipIf(!hasKcat)(
-  'the cluster of these tests works with librdkafka, with and without a login',
+  'the test cluster works with librdkafka, with and without a login',
   async () => {
     const open = await start({ size: 2 });
     const idempotent = ['-X', 'enable.idempotence=true', '-H', 'x-team=perks'];

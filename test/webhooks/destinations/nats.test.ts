@@ -264,7 +264,7 @@ test('whatever a server sends, each message gets a result', async () => {
   }
 });
 
-test('lines and messages are found however the bytes are split, and random bytes do no harm', () => {
+test('lines and messages are read correctly however their bytes are split, and random bytes do no harm', () => {
   const stream = Buffer.from('INFO {}\r\nMSG a 1 5\r\nb\r\nc!\r\nHMSG a 1 2 3\r\nxyz\r\nPING\r\n');
   const readOf = (chunks: readonly Buffer[]): string[] => {
     const pieces: string[] = [];

@@ -219,7 +219,7 @@ describe('endpoint settings of a publisher', () => {
   });
 });
 
-describe('pause', () => {
+describe('a pause', () => {
   test('keeps the deliveries of an endpoint queued, and sends them at a limited rate after it resumes', async () => {
     const receiver = await hook();
     const endpoint = await addEndpoint(t, receiver.url, { paused_at: new Date() });

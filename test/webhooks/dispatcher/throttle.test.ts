@@ -18,20 +18,20 @@ async function timed(wait: () => Promise<void>): Promise<number> {
   return end;
 }
 
-test('the first wait ends immediately, and the next one after the interval', async () => {
+test('a throttle ends the first wait immediately, and the next one after the interval', async () => {
   const { wait } = createThrottle(() => 50, clock);
   expect(await timed(wait)).toBe(0);
   expect(await timed(wait)).toBe(50);
 });
 
-test('a wait that starts after the interval ends immediately', async () => {
+test('a throttle does not delay a wait that starts after the interval', async () => {
   const { wait } = createThrottle(() => 50, clock);
   await timed(wait);
   await vi.advanceTimersByTimeAsync(60);
   expect(await timed(wait)).toBe(0);
 });
 
-test('a skip ends the current wait', async () => {
+test('skipping ends the current wait of a throttle', async () => {
   const { wait, skip } = createThrottle(() => 50, clock);
   await timed(wait);
   const secondWait = timed(async () => {
@@ -42,7 +42,7 @@ test('a skip ends the current wait', async () => {
   expect(await secondWait).toBe(0);
 });
 
-test('a skip between two waits makes the next one end immediately, but not the one after it', async () => {
+test('skipping between two waits ends the next one immediately, but not the one after it', async () => {
   const { wait, skip } = createThrottle(() => 50, clock);
   await timed(wait);
   skip();

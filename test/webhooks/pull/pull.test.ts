@@ -51,7 +51,7 @@ async function enqueueMany(count: number): Promise<string[]> {
   return ids;
 }
 
-test('an event has the bytes, the headers and a signature like a webhook', async () => {
+test('a pulled event has the same bytes, headers and signature as a webhook', async () => {
   const payload = Buffer.from('{ "body" : {"pub_user_id":"ü 1"} }');
   const id = await me.enqueueDelivery({ payload });
   const { events } = await pull();
@@ -61,7 +61,7 @@ test('an event has the bytes, the headers and a signature like a webhook', async
   expect(new Webhook(secret).verify(body, headers)).toMatchObject({ body: { pub_user_id: 'ü 1' } });
 });
 
-test('a transformation of pulled events is refused at its expression', async () => {
+test('a transformation of pulled events is rejected, with the error at its expression', async () => {
   const refused = [
     me.call('POST', '/webhook-endpoints', {
       destination: { kind: 'pull' },
@@ -181,7 +181,7 @@ test('a key with the `events` permission can pull events, but change nothing', a
   for (const url of ['/webhook-endpoints', '/deliveries', '/campaigns']) expect((await call(url)).statusCode).toBe(403);
 });
 
-test('no worker and no clean-up touches the endpoint, however long its events wait', async () => {
+test('events wait for their consumer for any time, without attempts, failures or removal of the endpoint', async () => {
   const id = await me.enqueueDelivery();
   await t.pool.query("update webhook_endpoints set created_at = now() - interval '1 day' where id = $1", [endpoint]);
   await removeAbandonedListeners(t.pool);
@@ -195,7 +195,7 @@ test('no worker and no clean-up touches the endpoint, however long its events wa
   expect(idsOf(await pull())).toEqual([id]);
 });
 
-test('pausing holds events back, disabling holds their deliveries, and a redelivery is pulled again', async () => {
+test('a paused endpoint returns no events, a disabled one holds them, and a redelivery is returned again', async () => {
   const [id = ''] = await enqueueMany(1);
   await me.call('POST', `/webhook-endpoints/${endpoint}/pause`);
   expect(await pull({ wait: 1 })).toMatchObject({ events: [] });

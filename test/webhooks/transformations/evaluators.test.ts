@@ -27,14 +27,14 @@ const failureOf = async (body: string) => {
   return 'failed' in reply ? reply.failed : null;
 };
 
-test('sends text as it is and any other value as JSON, without functions', async () => {
+test('a result is sent unchanged if it is text, and otherwise as JSON without functions', async () => {
   expect(await bodyOf('"id=" & $string(a) & "&event=" & $event')).toBe('id=1&event=conversion');
   expect(await bodyOf('{ "sum": $sum(list), "f": $uppercase, "g": function($x) { $x } }')).toBe('{"sum":6}');
   expect(await bodyOf('[a]')).toBe('[1]');
   expect(await bodyOf('missing')).toBe('failed: the expression returned no value');
 });
 
-test('names the part and the position of an error', async () => {
+test('an error names the part of the transformation and the position in it', async () => {
   expect(await failureOf('{ "a": ')).toMatchObject({ reason: 'expression', part: 'body', position: 7 });
   expect(await failureOf('$notAFunction()')).toMatchObject({ reason: 'expression', part: 'body', position: 14 });
 });
@@ -61,16 +61,20 @@ const endless: Readonly<Record<string, string>> = {
 
 const long = { timeout: timeLimit(60_000) };
 
-test.for(Object.entries(endless))('ends %s within its limits, and then runs the next one', long, async ([, body]) => {
-  const failure = await failureOf(body);
-  expect(failure).not.toBeNull();
-  expect(failure?.message).toMatch(
-    new RegExp(`took longer than|more than ${maxMemoryMb} MiB|Stack overflow|Invalid string|limit|range`, 'i'),
-  );
-  expect(await bodyOf('a')).toBe('1');
-});
+test.for(Object.entries(endless))(
+  'an expression with %s is ended at its limits, and the next one runs',
+  long,
+  async ([, body]) => {
+    const failure = await failureOf(body);
+    expect(failure).not.toBeNull();
+    expect(failure?.message).toMatch(
+      new RegExp(`took longer than|more than ${maxMemoryMb} MiB|Stack overflow|Invalid string|limit|range`, 'i'),
+    );
+    expect(await bodyOf('a')).toBe('1');
+  },
+);
 
-test('rejects a result above the documented size', async () => {
+test('a result above the documented size is rejected', async () => {
   expect(await bodyOf(`$pad("", ${maxOutputBytes}, "x")`)).toHaveLength(maxOutputBytes);
   expect(await failureOf(`$pad("", ${maxOutputBytes + 1}, "x")`)).toMatchObject({
     message: `the result has ${maxOutputBytes + 1} bytes; the limit is ${maxOutputBytes}`,
@@ -95,7 +99,7 @@ const polluting = [
   '{ "__proto__": { "polluted": true } }',
 ];
 
-test('does not let an expression reach or change built-in objects', async () => {
+test('an expression can neither read nor change built-in objects', async () => {
   for (const body of polluting) {
     const result = await bodyOf(body);
     expect(result, body).not.toMatch(/process|native|PATH/);
@@ -105,7 +109,7 @@ test('does not let an expression reach or change built-in objects', async () => 
   }
 });
 
-test('does not delay a publisher while the expressions of another one hang', long, async () => {
+test('expressions of one publisher that hang do not delay another publisher', long, async () => {
   const hanging = Array.from({ length: 4 }, () => run('($f := function($x) { $f($x + 1) }; $f(1))', 'hanging'));
   let ended = 0;
   for (const run of hanging) void run.then(() => ended++);

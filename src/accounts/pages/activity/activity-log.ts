@@ -159,7 +159,7 @@ const entry = (scope: EntryScope, row: View): Html => html`
       <p class="hint">${actorText(row)}</p>
       <p class="hint">${moment(scope.zone, String(row.at), 'second')}</p>
     </div>
-    ${changeList(scope, row)}
+    ${changeList(scope.zone, row)}
     <div class="revert">${scope.undo(row)}</div>
   </li>`;
 

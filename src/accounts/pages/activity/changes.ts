@@ -1,27 +1,22 @@
 import type { View } from '../../../management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { displayValue, valueDifferences } from '../../../shell/differences.ts';
+import { displayValue, valueDifferences, withValueNames } from '../../../shell/differences.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import { loggedFieldName } from './field-names.ts';
-import type { LoggedResources } from './resources.ts';
 
 /** Number of changed values above which an entry is collapsed. */
 const maxExpanded = 4;
 
 export type Zone = { timeZone: string };
 
-type LogDisplay = { zone: Zone; resources: LoggedResources };
-
 /**
  * Renders the old and new values of the fields that an entry changed. Created and removed rows have only one of the
  * two.
  */
-export function changeList({ zone, resources }: LogDisplay, { action, changes }: View): Html {
-  const display = (path: string, value: unknown): Html | string => {
-    const resource = path === 'resource' ? resources[String(value)] : undefined;
-    return resource === undefined ? displayValue(zone, value) : t(resource.singular);
-  };
+export function changeList(zone: Zone, { action, resource, changes }: View): Html {
+  const display = (path: string, value: unknown): Html | string =>
+    displayValue(zone, withValueNames(String(resource), path, value));
   const values = Object.entries(changes as Record<string, { old: unknown; new: unknown }>)
     .filter(([name]) => name !== 'id')
     .flatMap(([name, change]) => valueDifferences(name, change.old, change.new));

@@ -7,7 +7,7 @@ import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { problem } from '../../../platform/problem.ts';
-import { actionButton, badge, card, csrfField } from '../../../shell/components.ts';
+import { actionButton, badge, card, csrfField, onceField } from '../../../shell/components.ts';
 import { type Fields, hasRole, keyIn, reasonOf } from '../../../shell/context.ts';
 import { languageName, unknownLanguageText } from '../../../shell/format.ts';
 import { columns, createForm, moreFields } from '../../../shell/forms.ts';
@@ -168,7 +168,7 @@ function uploadForm(context: PublisherContext, offer: View): Html {
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data"
       action="${context.path(`/offers/${offer.id}/pictures`)}" data-keep>
-      ${csrfField(context.viewer)}
+      ${csrfField(context.viewer)}${onceField()}
       ${columns([
         file,
         form.select('creative_type', { label: t('offers.imageType'), choices: creativeTypes() }),

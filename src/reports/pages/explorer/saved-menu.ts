@@ -4,7 +4,7 @@ import { createFailFast, type DatabaseHealth } from '../../../platform/db/health
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { actionButton, csrfField, hiddenField, link } from '../../../shell/components.ts';
+import { actionButton, csrfField, hiddenField, link, onceField } from '../../../shell/components.ts';
 import { type Fields, hasRole, keyIn } from '../../../shell/context.ts';
 import { createForm } from '../../../shell/forms.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
@@ -77,7 +77,7 @@ export function savedMenu(context: PublisherContext, state: ExplorerState, saved
     html`
       ${saved.length > 0 && html`<ul>${saved.map(reportItem)}</ul>`}
       <form method="post" action="${path('/reports/saved')}" data-keep>
-        ${csrfField(viewer)}${hiddenField('query', queryOf(state))}
+        ${csrfField(viewer)}${onceField()}${hiddenField('query', queryOf(state))}
         ${form.input('name', { label: t('reports.saveAs'), required: true })}
         <button class="button small main">${t('common.save')}</button>
       </form>`,

@@ -158,6 +158,7 @@ function redeliverCard(context: PublisherContext, typed: TypedFilter): Html {
     to: context.path('/deliveries/replay'),
     text,
     values: typed,
+    once: true,
     confirm: t('deliveries.redeliverConfirm', { status }),
   });
   return card(text, button, {

@@ -60,7 +60,7 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
   const text = delivery.status === 'pending' ? t('deliveries.retryNow') : t('deliveries.redeliver');
   const timeEntry = (label: MessageKey, at: string | null): [string, Cell][] =>
     at === null ? [] : [[t(label), moment(publisher, at, 'second')]];
-  const redeliver = () => actionButton(context, { to: `${at}/replay`, text, kind: 'main' });
+  const redeliver = () => actionButton(context, { to: `${at}/replay`, text, kind: 'main', once: true });
   return card(
     t('deliveries.details'),
     descriptionList([

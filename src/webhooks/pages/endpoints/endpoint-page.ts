@@ -196,6 +196,9 @@ function endpointForm(
     <button class="button" formaction="${at}/test" hx-post="${at}/test" hx-target="#test-result" hx-swap="innerHTML"
       hx-disabled-elt="this">${t('webhooks.test')}</button>`;
   return html`
-    ${saveForm(context, at, html`${form.summary()}${version}${fields}`, { extra: isPulled ? nothing : testButton })}
+    ${saveForm(context, at, html`${form.summary()}${version}${fields}`, {
+      once: stored === null,
+      extra: isPulled ? nothing : testButton,
+    })}
     <div id="test-result" class="below" aria-live="polite">${result}</div>`;
 }

@@ -56,7 +56,7 @@ async function tried(run: (executor: Executor) => ReturnType<typeof claim>) {
   }
 }
 
-test('the short claim grants the same deliveries as the full one, whatever the state of the endpoints', async () => {
+test('the short claim statement returns the same deliveries as the full one, for endpoints in any state', async () => {
   const states = [
     ['', succeeded],
     ['max_in_flight = 2', succeeded],

@@ -19,7 +19,7 @@ async function addPaced(perS: number, maxInFlight: number, waiting: number): Pro
   return endpoint;
 }
 
-test('skips an endpoint at its concurrency limit, even if its rate limit would allow more calls', async () => {
+test('an endpoint at its concurrency limit is skipped, even if its rate limit would allow more calls', async () => {
   let nowMs = 0;
   const scheduler = createScheduler(t.pool, 16, () => nowMs);
   const endpoint = await addPaced(1000, 2, 4);
@@ -46,7 +46,7 @@ test('skips an endpoint at its concurrency limit, even if its rate limit would a
   for (const delivery of claimedDeliveries.splice(0)) scheduler.release(delivery);
 });
 
-test('resumes a rate-limited endpoint as soon as its rate allows', async () => {
+test('a rate-limited endpoint is called again as soon as its rate allows', async () => {
   let nowMs = 0;
   const scheduler = createScheduler(t.pool, 16, () => nowMs);
   const endpoint = await addPaced(10, 8, 3);
@@ -72,7 +72,7 @@ async function addPeers({ id }: TestEndpoint): Promise<{ caller: number; other: 
   return { caller, other };
 }
 
-test('makes the next call to an endpoint when the last one ends, even with two workers', async () => {
+test('the next call to an endpoint starts when the last one ends, even with two workers', async () => {
   const endpoint = await addPaced(1000, 1, 2);
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
   const { caller } = await addPeers(endpoint);
@@ -84,7 +84,7 @@ test('makes the next call to an endpoint when the last one ends, even with two w
   expect((await scheduler.claim(caller, { takeOver: false })).claimed).toHaveLength(1);
 });
 
-test('sends one redelivery at a time per endpoint with any number of workers', async () => {
+test('redeliveries of an endpoint are sent one at a time with any number of workers', async () => {
   const endpoint = await addPaced(1000, 4, 6);
   await t.pool.query("update delivery_queue set lane = 'redelivery' where endpoint_id = $1", [endpoint.id]);
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
@@ -99,7 +99,7 @@ test('sends one redelivery at a time per endpoint with any number of workers', a
   expect(claimed).toEqual([1, 0]);
 });
 
-test('counts the calls of a stopping worker against the limit of their endpoint', async () => {
+test('the calls of a stopping worker count towards the limit of their endpoint', async () => {
   const endpoint = await addPaced(1000, 2, 4);
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
   const { caller, other } = await addPeers(endpoint);
@@ -113,7 +113,7 @@ test('counts the calls of a stopping worker against the limit of their endpoint'
   expect(claimed).toEqual([1, 1]);
 });
 
-test('finds each of a thousand endpoints once in a scan, in any physical row order', async () => {
+test('a scan returns each of a thousand endpoints once, in any physical row order', async () => {
   const copied =
     'url, method, secret_sealed, deadline_ms, max_in_flight, event, enabled, created_at, updated_at'.replaceAll(
       /\w+/g,
@@ -150,7 +150,7 @@ test('finds each of a thousand endpoints once in a scan, in any physical row ord
   expect(endpointIds).toEqual(rows.map(({ id }) => id));
 });
 
-test('sends a new delivery immediately to an endpoint with a later retry', async () => {
+test('a new delivery is sent immediately, even if its endpoint has a retry that is due later', async () => {
   const endpoint = await addPaced(1000, 4, 1);
   await t.pool.query("update delivery_queue set due_at = now() + interval '1 h'");
   const scheduler = createScheduler(t.pool, 16, () => 0);
@@ -160,7 +160,7 @@ test('sends a new delivery immediately to an endpoint with a later retry', async
   expect((await scheduler.claim(1, { takeOver: false })).claimed.map(({ deliveryId }) => deliveryId)).toEqual([id]);
 });
 
-test('claims 16 deliveries at a time, or up to 64 if PostgreSQL is slow', async () => {
+test('a worker claims 16 deliveries at a time, or up to 64 if PostgreSQL is slow', async () => {
   let nowMs = 0;
   let stepMs = 0;
   const scheduler = createScheduler(t.pool, 512, () => (nowMs += stepMs));
@@ -179,7 +179,7 @@ test('claims 16 deliveries at a time, or up to 64 if PostgreSQL is slow', async 
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(100);
 });
 
-test('claims a delivery created weeks ago for its last attempt with its original bytes', async () => {
+test('a delivery created weeks ago gets its last attempt with its original bytes', async () => {
   await t.pool.query('select create_day_partitions(current_date - 20, current_date)');
   const endpoint = await addPaced(1000, 4, 1);
   await t.pool.query(

@@ -152,7 +152,7 @@ describe('leases', () => {
   });
 });
 
-describe('a dead worker', () => {
+describe('a worker that no longer responds', () => {
   test('loses its deliveries long before its leases end, but only after time to reconnect', async () => {
     const receiver = await hook();
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
@@ -202,7 +202,7 @@ describe('a dead worker', () => {
     expect((receiver.requests[0]?.atMs ?? 0) - startMs).toBeGreaterThan(5000);
   });
 
-  test('loses the deliveries with expired leases if it is unknown', async () => {
+  test('loses its deliveries when their leases expire if nothing else is known about it', async () => {
     const receiver = await hook();
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     await claimAll(99);
@@ -259,8 +259,8 @@ describe('a worker that has lost its lock', () => {
   });
 });
 
-describe('a stop', () => {
-  test('lets calls in flight end and claims nothing more', async () => {
+describe('a worker that stops', () => {
+  test('finishes its calls in flight and claims nothing more', async () => {
     let release: () => void = () => {};
     const receiver = await hook((response) => {
       release = () => void response.end();
@@ -285,7 +285,7 @@ describe('a stop', () => {
     expect((await t.pool.query('select 1 from dispatcher_workers')).rows).toEqual([]);
   });
 
-  test('releases calls that did not end in time without using up an attempt', async () => {
+  test('releases the deliveries of calls that do not end in time, without using up an attempt', async () => {
     const receiver = await hook((response, _taken, count) => {
       if (count > 1) response.end();
     });

@@ -118,10 +118,10 @@ describe('a proxy', () => {
   });
 
   test.each([
-    { name: 'that is unreachable causes a local failure', status: 0, errorClass: 'local' },
-    { name: 'that requires another password causes a local failure', status: 407, errorClass: 'local' },
-    { name: 'that cannot reach the receiver causes a connection failure', status: 502, errorClass: 'connect' },
-  ])('$name', async ({ status, errorClass }) => {
+    ['that is unreachable causes a local failure', 0, 'local'] as const,
+    ['that requires another password causes a local failure', 407, 'local'] as const,
+    ['that cannot reach the receiver causes a connection failure', 502, 'connect'] as const,
+  ])('%s', async (_name, status, errorClass) => {
     const port = status === 0 ? await closedPort() : (await startProxy(status)).port;
     const calls = sender({ allowNets: loopback, proxy: parseHttpProxy(`http://127.0.0.1:${port}`, []) });
     expect(await calls.send(call('http://shop.test:9999/hook'))).toMatchObject({ kind: 'error', class: errorClass });
