@@ -8,7 +8,7 @@ import { createStorage, type Storage } from '../../src/data-files/storage.ts';
 import type { LoopJob } from '../../src/platform/jobs.ts';
 import { runCommand } from '../command-line/support.ts';
 import { createTestModules, type TestBase } from '../support/test-modules.ts';
-import { exportAll, verifyAll } from './support.ts';
+import { createTestFolder, exportAll, verifyAll } from './support.ts';
 
 type Failure = { status: number; code: string } | 'hangs up';
 
@@ -153,6 +153,23 @@ test('an export by a command that fails is shown by data status, until an export
   bucket.state.failure = null;
   expect((await runCommand(['data', 'export'], env)).code).toBe(0);
   expect((await runCommand(['data', 'status'], env)).code).toBe(0);
+});
+
+test('an export never continues in another place, where the earlier rows would be missing', async () => {
+  await addEvents();
+  await exportAll(t, storage);
+  const other = await createTestFolder();
+  try {
+    await addEvents();
+    await expect(exportAll(t, other.storage)).rejects.toThrow(
+      /does not contain the manifest of run \d+\. Set DATA_FILES_URL to the location of the earlier runs/,
+    );
+    expect(await other.storage.list('')).toEqual([]);
+    await exportAll(t, storage);
+    expect(await isComplete()).toBe(true);
+  } finally {
+    await other.remove();
+  }
 });
 
 test('a clock that jumps neither loses nor repeats rows', async () => {

@@ -746,6 +746,8 @@ export const de: Messages = {
     isText: 'Der Wert muss Text sein.',
     isBoolean: 'Der Wert muss true oder false sein.',
     isInteger: 'Der Wert muss eine ganze Zahl sein.',
+    integerFrom: 'Der Wert muss eine ganze Zahl ab {min, number} sein.',
+    integerBetween: 'Der Wert muss eine ganze Zahl von {min, number} bis {max, number} sein.',
     isNumber: 'Der Wert muss eine Zahl sein.',
     isNull: 'Der Wert muss null sein.',
     isObject: 'Der Wert muss ein Objekt sein.',
@@ -1048,6 +1050,8 @@ export const de: Messages = {
       'stattdessen ein Beispielereignis aus.',
     pullCursor: 'Der Cursor gehört nicht zu diesem Endpunkt. Ohne Cursor beginnt die Abholung beim ältesten Ereignis.',
     pullEndpoint: 'Es gibt mehrere Endpunkte zur Abholung. Geben Sie die ID des gewünschten Endpunkts an.',
+    pullMissing: 'Es gibt noch keinen Endpunkt zur Abholung. Legen Sie zuerst einen an (Zielart „pull“).',
+    pullUnknown: 'Kein Endpunkt zur Abholung hat diese ID.',
     headerRefused: 'Dieser Headername ist ungültig oder reserviert. Wählen Sie einen anderen.',
     headerTwice: 'Der Header ist mehrmals gesetzt. Groß- und Kleinschreibung wird bei Headernamen nicht unterschieden.',
     expressionInvalid: 'Der Ausdruck ist ungültig: {message}',
@@ -1127,7 +1131,9 @@ export const de: Messages = {
     reachTooLarge: 'Der Bericht umfasst zu viele Nutzer. Wählen Sie weniger Tage oder Dimensionen.',
     tooManyValues: 'Der Bericht hat mehr als {max, number} Werte. Wählen Sie weniger Tage oder filtern Sie.',
     reportSlow: 'Der Bericht dauert zu lange. Wählen Sie weniger Tage oder Dimensionen.',
-    noDimension: '„{name}“ ist keine Dimension von Berichten.',
+    noDimension:
+      '„{name}“ ist weder eine Dimension von Berichten noch ein übermitteltes eigenes Attribut. Dimensionen: {names}, ' +
+      'custom.NAME.',
     oneAttribute: 'Berichte lassen sich nach höchstens einem eigenen Attribut gruppieren.',
     maxAttributeFilters: 'Ein Bericht lässt sich nach höchstens {max, number} eigenen Attributen filtern.',
     maxDimensions: 'Ein Bericht lässt sich nach höchstens {max, number} Dimensionen gruppieren.',
