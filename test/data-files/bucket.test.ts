@@ -165,6 +165,17 @@ test('an export never continues in another place, where the earlier rows would b
       /does not contain the manifest of run \d+\. Set DATA_FILES_URL to the location of the earlier runs/,
     );
     expect(await other.storage.list('')).toEqual([]);
+    // Manifests of another export, such as one before "data restart", are not mistaken for those of this export.
+    const { rows } = await t.pool.query<{ id: number }>('select max(id) as id from data_file_runs');
+    const id = rows[0]?.id ?? 0;
+    for (const [run, message] of [
+      [id - 1, 'does not contain the manifest of run'],
+      [id, 'of another database or of an earlier export'],
+    ] as const) {
+      const name = `_manifests/run-${String(run).padStart(8, '0')}.json`;
+      await other.storage.put(name, Buffer.from(JSON.stringify({ run, transactions: { until: '7' }, files: [] })));
+      await expect(exportAll(t, other.storage)).rejects.toThrow(message);
+    }
     await exportAll(t, storage);
     expect(await isComplete()).toBe(true);
   } finally {

@@ -98,6 +98,12 @@ async function exportRun(
 ): Promise<Manifest> {
   const name = manifestOfRun(run.id);
   const written = await readManifest(storage, name);
+  if (written !== null && written.transactions?.until !== run.transactions.until)
+    throw new BlockedError(
+      `The storage contains run ${run.id} of another database or of an earlier export. Set DATA_FILES_URL to the ` +
+        'location of this export, or to an empty folder or prefix and run "perkwire data restart".',
+    );
+  if (written === null) await checkPreviousRun(storage, run);
   const manifest = written ?? (await writeFiles(client, run, { storage, isStopped, limits }));
   if (written === null) {
     // 3. Check that the connection still holds the lock. Otherwise another process may be writing the same files.
@@ -122,8 +128,10 @@ async function exportRun(
  * Checks that the storage contains the previous run. In another folder or bucket, the files would lack all earlier rows.
  * @throws BlockedError
  */
-async function checkPreviousRun(storage: Storage, { id }: Run): Promise<void> {
-  if (id === 1 || (await storage.get(manifestOfRun(id - 1))) !== null) return;
+async function checkPreviousRun(storage: Storage, { id, transactions }: Run): Promise<void> {
+  if (id === 1) return;
+  const previous = await readManifest(storage, manifestOfRun(id - 1));
+  if (previous?.transactions?.until === transactions.from) return;
   throw new BlockedError(
     `The storage does not contain the manifest of run ${id - 1}. Set DATA_FILES_URL to the location of the earlier ` +
       'runs, or to an empty folder or prefix and run "perkwire data restart".',
@@ -131,7 +139,6 @@ async function checkPreviousRun(storage: Storage, { id }: Run): Promise<void> {
 }
 
 async function writeFiles(client: Connection, run: Run, options: Required<ExportOptions>): Promise<Manifest> {
-  await checkPreviousRun(options.storage, run);
   const { rows } = await client.query<{ attempts: number }>(
     'update data_file_runs set attempts = attempts + 1 where id = $1 returning attempts',
     [run.id],
