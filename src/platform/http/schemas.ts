@@ -22,9 +22,6 @@ export const problemText = Type.Unsafe<Problem | string>(Type.String());
 export const errorAnswers = (...statuses: number[]): Record<number, TSchema> =>
   Object.fromEntries([...statuses, 429, 500, 503].map((status) => [status, Type.Ref('Error')]));
 
-/** Pattern for non-blank text. */
-export const notBlank = '\\S';
-
 /** Pattern for text without NUL characters, which PostgreSQL rejects. */
 export const noNul = '^[^\\u0000]*$';
 

@@ -4,7 +4,7 @@ import type { TSchema } from '@sinclair/typebox';
 import type { FastifySchemaValidationError } from 'fastify';
 import { AppError, type ErrorDetail } from '../errors.ts';
 import { type Problem, problem } from '../problem.ts';
-import { describedAs, noNul, noNulNotBlank, notBlank } from './schemas.ts';
+import { describedAs } from './schemas.ts';
 
 /**
  * Validators and serialisers are compiled on first use, because compiling them for all routes took half of the CPU time
@@ -124,7 +124,7 @@ function problemOf(error: FastifySchemaValidationError): Problem {
     case 'maxLength':
       return problem('textAtMost', { max: limit });
     case 'pattern':
-      return integerProblem(error) ?? patternProblem(pattern ?? '', error);
+      return integerProblem(error) ?? problem('pattern', { pattern: pattern ?? '' });
     case 'minItems':
       return problem('minItems', { min: limit });
     case 'maxItems':
@@ -140,13 +140,6 @@ function problemOf(error: FastifySchemaValidationError): Problem {
     default:
       return problem('isInvalid');
   }
-}
-
-/** Returns the problem for a text that does not match a pattern. Common patterns have a description. */
-function patternProblem(pattern: string, error: FastifySchemaValidationError): Problem {
-  const { data } = error as { data?: unknown };
-  if (![noNul, noNulNotBlank, notBlank].includes(pattern)) return problem('pattern', { pattern });
-  return problem(String(data).trim() === '' ? 'blank' : 'unreadable');
 }
 
 /** Returns the problem for a query parameter that is an integer, or null for other values. */
