@@ -70,7 +70,7 @@ describe('an agent that calls POST /mcp', () => {
     expect(await messages('read_guide', {})).toMatch(/^Set "guide" to one of these guides: .*\bdata-files\b/);
     const { tools } = await client.listTools();
     expect(tools.filter(({ description }) => /If-Match|Accept: /.test(description ?? ''))).toEqual([]);
-    await expect(client.readResource({ uri: `${url}/docs/guides/nothing.md` })).rejects.toMatchObject({
+    await expect(client.readResource({ uri: `${url}/docs/guides/nothing` })).rejects.toMatchObject({
       message: expect.stringContaining('not found'),
     });
   });

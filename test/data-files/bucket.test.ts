@@ -162,19 +162,16 @@ test('an export never continues in another place, where the earlier rows would b
   try {
     await addEvents();
     await expect(exportAll(t, other.storage)).rejects.toThrow(
-      /does not contain the manifest of run \d+\. Set DATA_FILES_URL to the location of the earlier runs/,
+      /does not contain run \d+ of this export\. Set DATA_FILES_URL to the location of the earlier runs/,
     );
     expect(await other.storage.list('')).toEqual([]);
     // Manifests of another export, such as one before "data restart", are not mistaken for those of this export.
     const { rows } = await t.pool.query<{ id: number }>('select max(id) as id from data_file_runs');
     const id = rows[0]?.id ?? 0;
-    for (const [run, message] of [
-      [id - 1, 'does not contain the manifest of run'],
-      [id, 'of another database or of an earlier export'],
-    ] as const) {
+    for (const run of [id - 1, id]) {
       const name = `_manifests/run-${String(run).padStart(8, '0')}.json`;
       await other.storage.put(name, Buffer.from(JSON.stringify({ run, transactions: { until: '7' }, files: [] })));
-      await expect(exportAll(t, other.storage)).rejects.toThrow(message);
+      await expect(exportAll(t, other.storage)).rejects.toThrow(`does not contain run ${run} of this export`);
     }
     await exportAll(t, storage);
     expect(await isComplete()).toBe(true);

@@ -29,8 +29,7 @@ export const agentTools: readonly AgentTool[] = [
   read('find_story', 'Find a session by any ID', 'findStory'),
   {
     ...read('get_report', 'Get a report', 'reportActivity', 'Group by one dimension at a time to get short responses.'),
-    about:
-      'Returns sums of sessions, events and revenue. Rows are ordered by time. Periods without activity are omitted.',
+    about: 'Returns sessions, events and revenue by day and dimension. Periods without activity are omitted.',
     fixed: { format: 'json' },
   },
   read('list_report_rows', 'List the rows that a report counts', 'listActivityRows'),

@@ -98,12 +98,9 @@ async function exportRun(
 ): Promise<Manifest> {
   const name = manifestOfRun(run.id);
   const written = await readManifest(storage, name);
-  if (written !== null && written.transactions?.until !== run.transactions.until)
-    throw new BlockedError(
-      `The storage contains run ${run.id} of another database or of an earlier export. Set DATA_FILES_URL to the ` +
-        'location of this export, or to an empty folder or prefix and run "perkwire data restart".',
-    );
-  if (written === null) await checkPreviousRun(storage, run);
+  if (written !== null) checkManifest(written, run.id, run.transactions.until);
+  else if (run.id > 1)
+    checkManifest(await readManifest(storage, manifestOfRun(run.id - 1)), run.id - 1, run.transactions.from);
   const manifest = written ?? (await writeFiles(client, run, { storage, isStopped, limits }));
   if (written === null) {
     // 3. Check that the connection still holds the lock. Otherwise another process may be writing the same files.
@@ -125,16 +122,14 @@ async function exportRun(
 }
 
 /**
- * Checks that the storage contains the previous run. In another folder or bucket, the files would lack all earlier rows.
+ * Checks that the manifest of a run belongs to this export. In another folder, the files would lack all earlier rows.
  * @throws BlockedError
  */
-async function checkPreviousRun(storage: Storage, { id, transactions }: Run): Promise<void> {
-  if (id === 1) return;
-  const previous = await readManifest(storage, manifestOfRun(id - 1));
-  if (previous?.transactions?.until === transactions.from) return;
+function checkManifest(manifest: Manifest | null, run: number, until: string): void {
+  if (manifest?.transactions?.until === until) return;
   throw new BlockedError(
-    `The storage does not contain the manifest of run ${id - 1}. Set DATA_FILES_URL to the location of the earlier ` +
-      'runs, or to an empty folder or prefix and run "perkwire data restart".',
+    `The storage does not contain run ${run} of this export. Set DATA_FILES_URL to the location of the earlier runs, ` +
+      'or to an empty folder or prefix and run "perkwire data restart".',
   );
 }
 

@@ -1131,9 +1131,7 @@ export const de: Messages = {
     reachTooLarge: 'Der Bericht umfasst zu viele Nutzer. Wählen Sie weniger Tage oder Dimensionen.',
     tooManyValues: 'Der Bericht hat mehr als {max, number} Werte. Wählen Sie weniger Tage oder filtern Sie.',
     reportSlow: 'Der Bericht dauert zu lange. Wählen Sie weniger Tage oder Dimensionen.',
-    noDimension:
-      '„{name}“ ist weder eine Dimension von Berichten noch ein übermitteltes eigenes Attribut. Dimensionen: {names}, ' +
-      'custom.NAME.',
+    noDimension: '„{name}“ ist keine Dimension von Berichten. Dimensionen: {names}, custom.NAME.',
     oneAttribute: 'Berichte lassen sich nach höchstens einem eigenen Attribut gruppieren.',
     maxAttributeFilters: 'Ein Bericht lässt sich nach höchstens {max, number} eigenen Attributen filtern.',
     maxDimensions: 'Ein Bericht lässt sich nach höchstens {max, number} Dimensionen gruppieren.',

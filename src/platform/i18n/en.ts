@@ -1032,8 +1032,7 @@ export const en = {
     reachTooLarge: 'The report has too many unique users. Select fewer days or dimensions.',
     tooManyValues: 'The report has more than {max, number} values. Select fewer days, or add filters.',
     reportSlow: 'The report takes too long. Select fewer days or dimensions.',
-    noDimension:
-      '"{name}" is not a report dimension or a custom attribute that was sent. Dimensions: {names}, custom.KEY.',
+    noDimension: '"{name}" is not a report dimension. Dimensions: {names}, custom.KEY.',
     oneAttribute: 'Reports can be grouped by at most one custom attribute.',
     maxAttributeFilters: 'A report can be filtered by at most {max, number} custom attributes.',
     maxDimensions: 'A report can be grouped by at most {max, number} dimensions.',

@@ -1,8 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Condition } from '../../catalog/conditions.ts';
 import { warningSchema } from '../../management/answers.ts';
-import { patternProblem } from '../../management/schema-errors.ts';
-import { problem } from '../../platform/problem.ts';
 import { destinationKinds } from '../destinations/kinds.ts';
 import { secretNames } from '../destinations/settings.ts';
 import type { EndpointRef } from '../endpoint-store.ts';
@@ -95,14 +93,7 @@ const filterSchema = Type.Unsafe<Condition>(
 );
 
 const expression = (part: string) =>
-  Type.Optional(
-    Type.String({
-      maxLength: maxExpressionLength,
-      pattern: '\\S',
-      [patternProblem]: problem('blank'),
-      description: part,
-    }),
-  );
+  Type.Optional(Type.String({ maxLength: maxExpressionLength, pattern: '\\S', description: part }));
 
 export const transformationSchema = Type.Object(
   {

@@ -77,10 +77,7 @@ const googleSheets = `(
 /** Transformations for well-known services (docs/guides/transformations.md#gallery). */
 export const gallery: readonly GalleryEntry[] = [
   { key: 'Slack', transformation: { body: slack } },
-  {
-    key: 'HubSpot',
-    transformation: { body: hubspot },
-  },
+  { key: 'HubSpot', transformation: { body: hubspot } },
   {
     key: 'Klaviyo',
     transformation: {
@@ -88,8 +85,5 @@ export const gallery: readonly GalleryEntry[] = [
       headers: '{ "revision": "2026-07-15", "content-type": "application/vnd.api+json" }',
     },
   },
-  {
-    key: 'Google_Sheets',
-    transformation: { body: googleSheets },
-  },
+  { key: 'Google_Sheets', transformation: { body: googleSheets } },
 ];
