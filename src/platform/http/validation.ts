@@ -144,14 +144,12 @@ function problemOf(error: FastifySchemaValidationError): Problem {
 
 /** Returns the problem for a query parameter that is an integer, or null for other values. */
 function integerProblem(error: FastifySchemaValidationError): Problem | null {
-  const { parentSchema } = error as { parentSchema?: { [describedAs]?: IntegerSchema } };
+  const { parentSchema } = error as { parentSchema?: { [describedAs]?: Record<string, number | string> } };
   const { type, minimum: min, maximum: max } = parentSchema?.[describedAs] ?? {};
   if (type !== 'integer') return null;
   if (min === undefined) return problem('isInteger');
   return max === undefined ? problem('integerFrom', { min }) : problem('integerBetween', { min, max });
 }
-
-type IntegerSchema = { type: string; minimum?: number; maximum?: number };
 
 type RuleParameters = {
   type?: string | string[];
