@@ -147,6 +147,9 @@ describe('values', () => {
     });
     for (const text of ['data', 'https://bucket', 'file://host/data', 'file:///', 's3://B'])
       expect(namesOf(problemsOf({ DATA_FILES_URL: text, ...keys })), text).toEqual(['DATA_FILES_URL']);
+    expect(problemsOf({ DATA_FILES_URL: 's3://bucket?regoin=eu-central-1', ...keys })).toEqual([
+      'DATA_FILES_URL contains the unknown parameter regoin; use endpoint and region only',
+    ]);
     expect(problemsOf({ DATA_FILES_URL: 's3://bucket' })).toEqual([
       'S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set if DATA_FILES_URL is a bucket',
     ]);

@@ -47,10 +47,7 @@ export function createApi(call: Call): Api {
   const publisher = idOption(call, 'publisher');
   if (!/^https?:\/\//.test(url) || parseUrl(url) === null)
     throw usageError(`${url} is not a valid service URL, such as ${defaultUrl}. Set --url or PERKWIRE_URL.`);
-  if (key === '')
-    throw usageError(
-      'This command requires an API key with the permission "configurations". Set PERKWIRE_KEY or --key.',
-    );
+  if (key === '') throw usageError('This command requires an API key. Set PERKWIRE_KEY or --key.');
   if (!/^[\x21-\x7e]+$/.test(key)) throw usageError('The API key contains invalid characters. Copy it again.');
 
   async function send(

@@ -38,6 +38,9 @@ export function parseStorage(
     );
     return null;
   }
+  const unknown = [...url.searchParams.keys()].filter((key) => key !== 'endpoint' && key !== 'region');
+  if (unknown.length > 0)
+    problems.push(`${name} contains the unknown parameter ${unknown[0]}; use endpoint and region only`);
   if (accessKeyId === '' || secretAccessKey === '')
     problems.push(`S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set if ${name} is a bucket`);
   const region = url.searchParams.get('region') ?? 'us-east-1';

@@ -108,25 +108,37 @@ const timeoutMs = 120_000;
 function createBucket(setting: Extract<StorageSetting, { kind: 's3' }>): Storage {
   const call = createBucketClient(setting, timeoutMs);
 
-  /** Calls the bucket, and returns its response, or null for 404. Throws for any other status of 300 or higher. */
+  /**
+   * Calls the bucket. Returns its response, or null if the object does not exist.
+   * @throws StorageError for any other status of 300 or higher, and if the bucket does not exist
+   */
   async function ask(...[method, options]: Parameters<typeof call>): Promise<Buffer | null> {
     const response = await call(method, options).catch((err: Error) => {
-      const { code } = (err.cause ?? {}) as { code?: string };
-      throw new StorageError(`The bucket did not respond: ${code ?? err.name}`, { cause: err });
+      const { code, message } = (err.cause ?? {}) as { code?: string; message?: string };
+      throw new StorageError(`The bucket did not respond: ${code ?? message ?? err.name}`, { cause: err });
     });
     const bytes = Buffer.from(await response.arrayBuffer());
     if (response.ok) return bytes;
-    if (response.status === 404) return null;
-    const [, code] = /<Code>([A-Za-z]{1,60})<\/Code>/.exec(bytes.toString('latin1', 0, 2000)) ?? [];
+    const xml = bytes.toString('latin1', 0, 2000);
+    const [, code] = /<Code>([A-Za-z]{1,60})<\/Code>/.exec(xml) ?? [];
+    const isObject = method === 'GET' && options.name !== undefined;
+    if (response.status === 404 && code !== 'NoSuchBucket' && (isObject || method === 'DELETE')) return null;
+    if (response.status === 404) throw new StorageError(`The bucket "${setting.bucket}" does not exist`);
+    const reason = code === undefined ? '' : `: ${code}`;
     throw new StorageError(
-      `The bucket responded with ${response.status} to ${method}${code === undefined ? '' : `: ${code}`}`,
+      `The bucket responded with ${response.status} to ${method}${reason}${regionAdvice(response, xml)}`,
     );
   }
 
+  /** Advice for responses that name the bucket's region, such as those of S3 to calls for another region. */
+  function regionAdvice({ headers }: Response, xml: string): string {
+    const [, inBody] = /<Region>([\w-]{1,40})<\/Region>/.exec(xml) ?? [];
+    const region = inBody ?? /^[\w-]{1,40}$/.exec(headers.get('x-amz-bucket-region') ?? '')?.[0];
+    return region === undefined || region === setting.region ? '' : `. The bucket is in the region ${region}`;
+  }
+
   return {
-    put: async (name, body) => {
-      if ((await ask('PUT', { name, body })) === null) throw new StorageError('The bucket does not exist');
-    },
+    put: async (name, body) => void (await ask('PUT', { name, body })),
     get: (name) => ask('GET', { name }),
     list: async (folder) => {
       const names: string[] = [];
@@ -136,7 +148,7 @@ function createBucket(setting: Extract<StorageSetting, { kind: 's3' }>): Storage
           prefix: `${setting.prefix}${folder}`,
           ...(token !== undefined && { 'continuation-token': token }),
         };
-        const xml = (await ask('GET', { query }))?.toString() ?? '';
+        const xml = String(await ask('GET', { query }));
         for (const [, key = ''] of xml.matchAll(/<Key>([^<]*)<\/Key>/g))
           names.push(unescapeXml(key).slice(setting.prefix.length));
         [, token] = /<NextContinuationToken>([^<]+)<\/NextContinuationToken>/.exec(xml) ?? [];

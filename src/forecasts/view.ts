@@ -35,7 +35,7 @@ const figureRecord = Type.Object(
 );
 
 /** Notes with their meanings, as documented for the API. */
-const noteTexts: Record<ForecastNote, string> = {
+export const noteTexts: Record<ForecastNote, string> = {
   no_history: 'the publisher had no sessions in the last 7 days',
   short_history: 'the traffic history is shorter than a week, so the interval is wide',
   nothing_matches: 'no sampled session matches; see `conditions`',

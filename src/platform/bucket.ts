@@ -8,7 +8,10 @@ type BucketCall = {
   body?: Buffer;
 };
 
-/** Calls a bucket. Resolves with the response whatever its status is. The caller must read the body. */
+/**
+ * Calls a bucket. Resolves with the response whatever its status is, including redirects, which are not followed: S3
+ * sends them if the region is wrong, and their body has the reason. The caller must read the body.
+ */
 export type CallBucket = (method: 'GET' | 'PUT' | 'DELETE', call: BucketCall) => Promise<Response>;
 
 /**
@@ -22,6 +25,6 @@ export function createBucketClient(setting: BucketSetting, timeoutMs: number): C
     const path = name === undefined ? '' : `/${encodeURI(`${prefix}${name}`)}`;
     const url = `${endpoint}/${bucket}${path}${query === undefined ? '' : `?${new URLSearchParams(query)}`}`;
     const signed = await client.sign(url, body === undefined ? { method } : { method, body: new Uint8Array(body) });
-    return fetch(signed, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' });
+    return fetch(signed, { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' });
   };
 }

@@ -57,6 +57,24 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
 }
 
 describe('an agent that calls POST /mcp', () => {
+  test('learns from an error what to change, without patterns or HTTP headers that it cannot use', async () => {
+    const client = await connect();
+    const messages = async (name: string, args: Record<string, unknown>): Promise<string> =>
+      (await call(client, name, args)).text;
+    expect(await messages('list_deliveries', { limit: 1000 })).toContain('whole number from 1 to 200.');
+    expect(await messages('count_api_calls', { days: 'a week' })).toContain('whole number from 1 to 30.');
+    expect(await messages('get_report', { group_by: 'offers' })).toContain(
+      'Dimensions: placement, campaign, offer, country, device, os, custom.KEY.',
+    );
+    expect(await messages('read_guide', { name: 'data-files' })).toContain('Unknown arguments: name.');
+    expect(await messages('read_guide', {})).toMatch(/^Set "guide" to one of these guides: .*\bdata-files\b/);
+    const { tools } = await client.listTools();
+    expect(tools.filter(({ description }) => /If-Match|Accept: /.test(description ?? ''))).toEqual([]);
+    await expect(client.readResource({ uri: `${url}/docs/guides/nothing` })).rejects.toMatchObject({
+      message: expect.stringContaining('not found'),
+    });
+  });
+
   test('gets tools with descriptions and arguments from the API reference, and hints about their effect', async () => {
     const { tools } = await (await connect()).listTools();
     const byName = new Map(tools.map((tool) => [tool.name, tool]));

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { exportInThread } from '../../src/data-files/export/start-thread.ts';
 import { readFiles } from '../../src/data-files/manifest.ts';
@@ -8,17 +9,20 @@ import { createStorage, type Storage } from '../../src/data-files/storage.ts';
 import type { LoopJob } from '../../src/platform/jobs.ts';
 import { runCommand } from '../command-line/support.ts';
 import { createTestModules, type TestBase } from '../support/test-modules.ts';
-import { exportAll, verifyAll } from './support.ts';
+import { createTestFolder, exportAll, verifyAll } from './support.ts';
 
 type Failure = { status: number; code: string } | 'hangs up';
 
 /** Bucket with pages of two keys, which fails calls on demand. */
 async function startBucket() {
   const objects = new Map<string, Buffer>();
-  const state: { failure: Failure | null; puts: number; failsAfterPuts: number } = {
-    failure: null,
+  const state = {
+    failure: null as Failure | null,
     puts: 0,
     failsAfterPuts: 0,
+    /** Time after which a PUT succeeds, in milliseconds. */
+    putMs: 0,
+    openPuts: 0,
   };
   const server: Server = createServer(async (request, response) => {
     const url = new URL(request.url as string, 'http://bucket');
@@ -31,7 +35,10 @@ async function startBucket() {
       return void response.writeHead(state.failure.status).end(`<Error><Code>${state.failure.code}</Code></Error>`);
     }
     if (request.method === 'PUT') {
+      state.openPuts += 1;
+      if (state.putMs > 0) await setTimeout(state.putMs);
       objects.set(key, Buffer.concat(chunks));
+      state.openPuts -= 1;
       return void response.end();
     }
     if (request.method === 'DELETE') {
@@ -74,7 +81,7 @@ afterAll(async () => {
   await t?.close();
   bucket?.server.close();
 });
-beforeEach(() => Object.assign(bucket.state, { failure: null, puts: 0, failsAfterPuts: 0 }));
+beforeEach(() => Object.assign(bucket.state, { failure: null, puts: 0, failsAfterPuts: 0, putMs: 0 }));
 
 const addEvents = (): Promise<unknown> =>
   t.pool.query(
@@ -101,6 +108,16 @@ test.each<[string, Failure, RegExp]>([
   await expect(exportAll(t, storage)).rejects.toThrow(message);
   expect(await isComplete()).toBe(false);
   bucket.state.failure = null;
+  await exportAll(t, storage);
+  expect(await isComplete()).toBe(true);
+});
+
+test('a failed export ends after its uploads, so that they add no file to the next attempt', async () => {
+  await addEvents();
+  Object.assign(bucket.state, { failure: { status: 403, code: 'AccessDenied' }, failsAfterPuts: 1, putMs: 300 });
+  await expect(exportAll(t, storage)).rejects.toThrow('AccessDenied');
+  expect(bucket.state.openPuts).toBe(0);
+  Object.assign(bucket.state, { failure: null, putMs: 0 });
   await exportAll(t, storage);
   expect(await isComplete()).toBe(true);
 });
@@ -153,6 +170,31 @@ test('an export by a command that fails is shown by data status, until an export
   bucket.state.failure = null;
   expect((await runCommand(['data', 'export'], env)).code).toBe(0);
   expect((await runCommand(['data', 'status'], env)).code).toBe(0);
+});
+
+test('an export never continues in another place, where the earlier rows would be missing', async () => {
+  await addEvents();
+  await exportAll(t, storage);
+  const other = await createTestFolder();
+  try {
+    await addEvents();
+    await expect(exportAll(t, other.storage)).rejects.toThrow(
+      /does not contain run \d+ of this export\. Set DATA_FILES_URL to the location of the earlier runs/,
+    );
+    expect(await other.storage.list('')).toEqual([]);
+    // Manifests of another export, such as one before "data restart", are not mistaken for those of this export.
+    const { rows } = await t.pool.query<{ id: number }>('select max(id) as id from data_file_runs');
+    const id = rows[0]?.id ?? 0;
+    for (const run of [id - 1, id]) {
+      const name = `_manifests/run-${String(run).padStart(8, '0')}.json`;
+      await other.storage.put(name, Buffer.from(JSON.stringify({ run, transactions: { until: '7' }, files: [] })));
+      await expect(exportAll(t, other.storage)).rejects.toThrow(`does not contain run ${run} of this export`);
+    }
+    await exportAll(t, storage);
+    expect(await isComplete()).toBe(true);
+  } finally {
+    await other.remove();
+  }
 });
 
 test('a clock that jumps neither loses nor repeats rows', async () => {

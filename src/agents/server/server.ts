@@ -1,4 +1,4 @@
-import { type CallToolResult, Server, type Tool } from '@modelcontextprotocol/server';
+import { type CallToolResult, ResourceNotFoundError, Server, type Tool } from '@modelcontextprotocol/server';
 import { version } from '../../platform/version.ts';
 import { type ApiResponse, failed, maxCharacters, resultOf } from './results.ts';
 import { argumentsOf, type InputSchema, inputSchemaOf, type Json, type Operation, operationsOf } from './schema.ts';
@@ -100,7 +100,7 @@ export function createAgentServer({ call, catalogue, readOnly }: ServerOptions):
   }));
   server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
     const guide = (await catalogue()).guides.find((candidate) => candidate.uri === uri);
-    if (guide === undefined) throw new Error(`There is no guide at ${uri}.`);
+    if (guide === undefined) throw new ResourceNotFoundError(uri);
     return { contents: [{ uri, mimeType: 'text/markdown', text: await textOf(call, guide.path) }] };
   });
   return server;
@@ -109,7 +109,7 @@ export function createAgentServer({ call, catalogue, readOnly }: ServerOptions):
 const toolView = ({ tool, operation, input }: { tool: AgentTool; operation: Operation; input: InputSchema }): Tool => ({
   name: tool.name,
   title: tool.title,
-  description: [operation.description, tool.advice].filter(Boolean).join(' '),
+  description: [tool.about ?? operation.description, tool.advice].filter(Boolean).join(' '),
   inputSchema: input as Tool['inputSchema'],
   annotations: {
     title: tool.title,
@@ -143,10 +143,13 @@ const guideTool = (guides: readonly Guide[]): Tool => ({
 async function readGuide(
   call: CallApi,
   guides: readonly Guide[],
-  { guide: slug, part = 1 }: Readonly<Record<string, unknown>>,
+  { guide: slug, part = 1, ...unknown }: Readonly<Record<string, unknown>>,
 ): Promise<CallToolResult> {
+  const [name] = Object.keys(unknown);
+  if (name !== undefined) return failed(`Unknown arguments: ${name}. The tool accepts: guide, part.`);
   const guide = guides.find((candidate) => candidate.slug === slug);
-  if (guide === undefined) return failed("This guide does not exist. The tool's description lists all guides.");
+  if (guide === undefined)
+    return failed(`Set "guide" to one of these guides: ${guides.map((candidate) => candidate.slug).join(', ')}.`);
   const text = await textOf(call, guide.path);
   const parts = Math.ceil(text.length / maxCharacters);
   const number = Number(part);

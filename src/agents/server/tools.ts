@@ -6,6 +6,8 @@ export type AgentTool = {
   operationId: string;
   /** Effect of a call: `read`, `write` (adds or repeats something) or `destructive` (changes what users see). */
   effect: 'read' | 'write' | 'destructive';
+  /** Description, if that of the operation mentions headers or parameters that the tool does not have. */
+  about?: string;
   /** Advice for the language model, in addition to the description of the operation. */
   advice?: string;
   /** Query parameters that every call sends. The agent cannot set them. */
@@ -27,6 +29,7 @@ export const agentTools: readonly AgentTool[] = [
   read('find_story', 'Find a session by any ID', 'findStory'),
   {
     ...read('get_report', 'Get a report', 'reportActivity', 'Group by one dimension at a time to get short responses.'),
+    about: 'Returns sessions, events and revenue by day and dimension. Periods without activity are omitted.',
     fixed: { format: 'json' },
   },
   read('list_report_rows', 'List the rows that a report counts', 'listActivityRows'),
@@ -42,7 +45,7 @@ export const agentTools: readonly AgentTool[] = [
   read('list_endpoints', 'List webhook endpoints', 'listWebhookEndpoints'),
   read('get_endpoint', 'Get a webhook endpoint', 'getWebhookEndpoint'),
   read('list_experiments', 'List experiments', 'listExperiments'),
-  read('get_experiment', 'Get an experiment', 'getExperiment'),
+  { ...read('get_experiment', 'Get an experiment', 'getExperiment'), about: 'Returns an experiment with its arms.' },
   read('get_experiment_report', 'Get the result of an experiment', 'reportExperiment'),
   {
     name: 'create_experiment',
@@ -54,11 +57,11 @@ export const agentTools: readonly AgentTool[] = [
   read('list_api_calls', 'List API calls', 'listApiCalls', 'Use it to find out why calls are rejected or slow.'),
   read('count_api_calls', 'Count API calls by endpoint and error', 'listApiCallGroups'),
   read('list_campaigns', 'List campaigns', 'listCampaigns'),
-  read('get_campaign', 'Get a campaign', 'getCampaign'),
+  { ...read('get_campaign', 'Get a campaign', 'getCampaign'), about: 'Returns a campaign with all of its fields.' },
   read('list_offers', 'List offers', 'listOffers'),
-  read('get_offer', 'Get an offer', 'getOffer'),
+  { ...read('get_offer', 'Get an offer', 'getOffer'), about: 'Returns an offer with all of its fields.' },
   read('list_drafts', 'List proposed changes', 'listDrafts', 'Use `state=waiting` to list drafts that need approval.'),
-  read('get_draft', 'Get a proposed change', 'getDraft'),
+  { ...read('get_draft', 'Get a proposed change', 'getDraft'), about: 'Returns a proposed change with its state.' },
   {
     name: 'propose_change',
     title: 'Propose a change',

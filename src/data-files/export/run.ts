@@ -13,9 +13,9 @@ import { defaultLimits, type Limits, writeTable } from './write-table.ts';
  */
 const settleMs = 120_000;
 
-/** Error when an export cannot continue because the database was restored into another cluster. */
-class RestoredError extends Error {
-  override readonly name = 'RestoredError';
+/** Error when an export cannot continue until an operator acts. The message is shown to operators. */
+class BlockedError extends Error {
+  override readonly name = 'BlockedError';
 }
 
 /** Run with the transactions that it covers. */
@@ -67,7 +67,7 @@ from data_file_runs where confirmed_at is null`;
 /**
  * Returns the run to export now, after planning one if it is due. Returns null if no run is due.
  * @param atOnce whether to export what has been committed so far, without waiting for the end of the hour
- * @throws RestoredError
+ * @throws BlockedError if the database was restored into another cluster
  */
 export async function dueRun(executor: Executor, atOnce: boolean): Promise<Run | null> {
   const { rows: restored } = await executor.query(
@@ -75,7 +75,7 @@ export async function dueRun(executor: Executor, atOnce: boolean): Promise<Run |
     limit 1`,
   );
   if (restored.length > 0)
-    throw new RestoredError(
+    throw new BlockedError(
       'The database was restored. Set DATA_FILES_URL to an empty folder or prefix, then run "perkwire data restart".',
     );
   await executor.query(planSql, [atOnce]);
@@ -98,6 +98,9 @@ async function exportRun(
 ): Promise<Manifest> {
   const name = manifestOfRun(run.id);
   const written = await readManifest(storage, name);
+  if (written !== null) checkManifest(written, run.id, run.transactions.until);
+  else if (run.id > 1)
+    checkManifest(await readManifest(storage, manifestOfRun(run.id - 1)), run.id - 1, run.transactions.from);
   const manifest = written ?? (await writeFiles(client, run, { storage, isStopped, limits }));
   if (written === null) {
     // 3. Check that the connection still holds the lock. Otherwise another process may be writing the same files.
@@ -116,6 +119,18 @@ async function exportRun(
     ],
   );
   return manifest;
+}
+
+/**
+ * Checks that the manifest of a run belongs to this export. In another folder, the files would lack all earlier rows.
+ * @throws BlockedError
+ */
+function checkManifest(manifest: Manifest | null, run: number, until: string): void {
+  if (manifest?.transactions?.until === until) return;
+  throw new BlockedError(
+    `The storage does not contain run ${run} of this export. Set DATA_FILES_URL to the location of the earlier runs, ` +
+      'or to an empty folder or prefix and run "perkwire data restart".',
+  );
 }
 
 async function writeFiles(client: Connection, run: Run, options: Required<ExportOptions>): Promise<Manifest> {
@@ -204,7 +219,7 @@ export async function exportDue(
  */
 export async function noteFailure(executor: Executor, { name, message }: Error): Promise<void> {
   if (name === 'StoppedError') return;
-  const isForOperators = name === 'StorageError' || name === 'RestoredError';
+  const isForOperators = name === 'StorageError' || name === 'BlockedError';
   const error = isForOperators ? message : `The export failed: ${name}`;
   await executor.query(
     `update data_file_runs set error = $1, failed_at = now()

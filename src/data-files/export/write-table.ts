@@ -132,9 +132,13 @@ export async function writeTable(
       full.clear();
       while (pendingBytes > limits.pendingBytes) await store(largest());
     },
-  );
-  for (const partition of partitions.values()) await store(partition);
-  await Promise.all(uploads);
+  )
+    .then(async () => {
+      for (const partition of partitions.values()) await store(partition);
+      await Promise.all(uploads);
+    })
+    // An upload that ended later would add a file after the next attempt has removed those of this one.
+    .finally(() => Promise.allSettled(uploads));
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 

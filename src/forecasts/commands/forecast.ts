@@ -1,6 +1,6 @@
 import { createApi, readJsonFile } from '../../command-line/api.ts';
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
-import type { ForecastView } from '../view.ts';
+import { type ForecastView, noteTexts } from '../view.ts';
 
 /** Prints the forecast of a campaign or draft. */
 export const forecast: Run = async (call) => {
@@ -18,7 +18,7 @@ export const forecast: Run = async (call) => {
     call.out.line(`  ${name.padEnd(12)} ${mid} (${low} to ${high})${name === 'spend' ? ` ${currency}` : ''}`);
   for (const { rule, key, matching_sessions: matching } of conditions)
     call.out.line(`  ${key ?? rule}: ${matching} of ${sample.sessions} sampled sessions match`);
-  if (notes.length > 0) call.out.note(`Notes: ${notes.join(', ')}`);
+  for (const note of notes) call.out.note(`Note: ${noteTexts[note]}.`);
   if (record === null) call.out.note('Track record: no forecast has ended yet.');
   else {
     const { forecasts, impressions } = record;

@@ -31,6 +31,8 @@ export const validatorOptions = {
   removeAdditional: false as const,
   useDefaults: true,
   allErrors: false,
+  // Adds the schema of the value to errors.
+  verbose: true,
   keywords: [describedAs],
 };
 
@@ -102,7 +104,8 @@ const typeProblems = {
 };
 
 /** Returns the problem for a violation of a single schema rule. */
-function problemOf({ keyword, params }: FastifySchemaValidationError): Problem {
+function problemOf(error: FastifySchemaValidationError): Problem {
+  const { keyword, params } = error;
   const { type, limit: ofRule, comparison, pattern, allowedValue, allowedValues } = params as RuleParameters;
   const limit = ofRule ?? 0;
   switch (keyword) {
@@ -121,7 +124,7 @@ function problemOf({ keyword, params }: FastifySchemaValidationError): Problem {
     case 'maxLength':
       return problem('textAtMost', { max: limit });
     case 'pattern':
-      return problem('pattern', { pattern: pattern ?? '' });
+      return integerProblem(error) ?? problem('pattern', { pattern: pattern ?? '' });
     case 'minItems':
       return problem('minItems', { min: limit });
     case 'maxItems':
@@ -137,6 +140,15 @@ function problemOf({ keyword, params }: FastifySchemaValidationError): Problem {
     default:
       return problem('isInvalid');
   }
+}
+
+/** Returns the problem for a query parameter that is an integer, or null for other values. */
+function integerProblem(error: FastifySchemaValidationError): Problem | null {
+  const { parentSchema } = error as { parentSchema?: { [describedAs]?: Record<string, number | string> } };
+  const { type, minimum: min, maximum: max } = parentSchema?.[describedAs] ?? {};
+  if (type !== 'integer') return null;
+  if (min === undefined) return problem('isInteger');
+  return max === undefined ? problem('integerFrom', { min }) : problem('integerBetween', { min, max });
 }
 
 type RuleParameters = {

@@ -120,12 +120,13 @@ export async function readActivity(
   const range = readDayRange(days, yesterdayIn(timeZone, nowMs), mostDays);
   const names = readNames(parameters.group_by ?? '');
   const keys = new Set<string>();
+  const choices = dimensionNames.join(', ');
   for (const name of names) {
     if (isDimension(name)) continue;
     const key = await customKeyOf(name, hasKey);
     if (key === null)
       throw new AppError('unknown_group_by', {
-        details: [{ path: '/group_by', message: problem('noDimension', { name: name.slice(0, 64) }) }],
+        details: [{ path: '/group_by', message: problem('noDimension', { name: name.slice(0, 64), names: choices }) }],
       });
     if (keys.has(key)) throw invalid('group_by', twice);
     keys.add(key);

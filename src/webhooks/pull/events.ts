@@ -79,7 +79,7 @@ async function lockCursor(executor: Executor, publisherId: number, endpointId: n
     for update of c`,
     [endpointId, publisherId],
   );
-  if (rows[0] === undefined) throw new AppError('endpoint_not_found');
+  if (rows[0] === undefined) throw new AppError('endpoint_not_found', { message: problem('pullUnknown') });
   return rows[0];
 }
 

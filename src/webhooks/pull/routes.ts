@@ -153,7 +153,7 @@ function positionOf(endpointId: number, cursor: string): number {
  */
 async function onlyEndpoint(pool: pg.Pool, publisherId: number): Promise<number> {
   const [id, ...others] = await pullEndpointIds(pool, publisherId);
-  if (id === undefined) throw new AppError('endpoint_not_found');
+  if (id === undefined) throw new AppError('endpoint_not_found', { message: problem('pullMissing') });
   if (others.length > 0)
     throw new AppError('invalid_request', { details: [{ path: '/endpoint', message: problem('pullEndpoint') }] });
   return id;

@@ -3,6 +3,9 @@ import type { Transformation } from './evaluators.ts';
 /** Ready-made transformation. `key` is the name of the service, with underscores in place of spaces. */
 export type GalleryEntry = { key: string; transformation: Transformation };
 
+/* Webhook IDs begin with the time of the event. The current time would be wrong if the webhook is retried later. */
+const createdAt = '$fromMillis($number("0x" & $substring($webhook_id, 4, 12)))';
+
 const slack = `(
   $escape := function($value) {
     $string($value) ~> $replace("&", "&amp;") ~> $replace("<", "&lt;") ~> $replace(">", "&gt;")
@@ -25,7 +28,7 @@ const hubspot = `{
       "properties": {
         "last_perk_event": $event,
         "last_perk": body ? $join(body.campaigns.title, ", ") : headline ? headline : advertiser_name,
-        "last_perk_at": timestamp ? timestamp : $now()
+        "last_perk_at": timestamp ? timestamp : ${createdAt}
       }
     }
   ]
@@ -36,7 +39,7 @@ const klaviyo = `{
     "type": "event",
     "attributes": {
       "unique_id": $webhook_id,
-      "time": timestamp ? timestamp : $now(),
+      "time": timestamp ? timestamp : ${createdAt},
       "value": payout,
       "value_currency": currency,
       "properties": body
@@ -53,27 +56,28 @@ const klaviyo = `{
   }
 }`;
 
-const googleSheets = `{
-  "values": [
-    [
-      timestamp ? timestamp : $now(),
-      $event,
-      body ? body.pub_user_id : pub_user_id ? pub_user_id : "",
-      body ? $join(body.campaigns.title, ", ") : headline ? headline : advertiser_name ? advertiser_name : "",
-      payout ? payout : "",
-      currency ? currency : "",
-      $webhook_id
+/* Google Sheets runs a text that starts like a formula, such as a user ID from a browser. */
+const googleSheets = `(
+  $safe := function($value) { $contains($value, /^[=+@\\t\\r-]/) ? "'" & $value : $value };
+  {
+    "values": [
+      [
+        timestamp ? timestamp : ${createdAt},
+        $event,
+        $safe(body ? body.pub_user_id : pub_user_id ? pub_user_id : ""),
+        $safe(body ? $join(body.campaigns.title, ", ") : headline ? headline : advertiser_name ? advertiser_name : ""),
+        payout ? payout : "",
+        currency ? currency : "",
+        $webhook_id
+      ]
     ]
-  ]
-}`;
+  }
+)`;
 
 /** Transformations for well-known services (docs/guides/transformations.md#gallery). */
 export const gallery: readonly GalleryEntry[] = [
   { key: 'Slack', transformation: { body: slack } },
-  {
-    key: 'HubSpot',
-    transformation: { body: hubspot },
-  },
+  { key: 'HubSpot', transformation: { body: hubspot } },
   {
     key: 'Klaviyo',
     transformation: {
@@ -81,8 +85,5 @@ export const gallery: readonly GalleryEntry[] = [
       headers: '{ "revision": "2026-07-15", "content-type": "application/vnd.api+json" }',
     },
   },
-  {
-    key: 'Google_Sheets',
-    transformation: { body: googleSheets },
-  },
+  { key: 'Google_Sheets', transformation: { body: googleSheets } },
 ];

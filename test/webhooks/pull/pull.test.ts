@@ -157,6 +157,16 @@ test('another publisher, another kind of endpoint and a removed one give no even
   expect((await me.call('GET', '/events')).statusCode).toBe(404);
 });
 
+test('a wrong call is told which endpoint or value is missing', async () => {
+  const problemOf = async (query: string, manager = me): Promise<string> => {
+    const { error } = (await manager.call('GET', `/events${query}`)).json();
+    return error.details?.[0]?.message ?? error.message;
+  };
+  expect(await problemOf('?endpoint=999999')).toBe('No pull endpoint has this ID.');
+  expect(await problemOf('', await addManager(t))).toContain('There is no pull endpoint yet.');
+  expect(await problemOf('?limit=501')).toBe('The value must be a whole number from 1 to 500.');
+});
+
 test('the endpoint ID can be omitted if there is only one pull endpoint', async () => {
   const second = await addPull(me);
   const answer = await me.call('GET', '/events');

