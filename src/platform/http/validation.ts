@@ -4,7 +4,7 @@ import type { TSchema } from '@sinclair/typebox';
 import type { FastifySchemaValidationError } from 'fastify';
 import { AppError, type ErrorDetail } from '../errors.ts';
 import { type Problem, problem } from '../problem.ts';
-import { describedAs } from './schemas.ts';
+import { describedAs, noNul } from './schemas.ts';
 
 /**
  * Validators and serialisers are compiled on first use, because compiling them for all routes took half of the CPU time
@@ -124,7 +124,7 @@ function problemOf(error: FastifySchemaValidationError): Problem {
     case 'maxLength':
       return problem('textAtMost', { max: limit });
     case 'pattern':
-      return integerProblem(error) ?? problem('pattern', { pattern: pattern ?? '' });
+      return integerProblem(error) ?? patternProblems[pattern ?? ''] ?? problem('pattern', { pattern: pattern ?? '' });
     case 'minItems':
       return problem('minItems', { min: limit });
     case 'maxItems':
@@ -141,6 +141,14 @@ function problemOf(error: FastifySchemaValidationError): Problem {
       return problem('isInvalid');
   }
 }
+
+/** Problems for violations of patterns that many schemas use. */
+const patternProblems: Readonly<Record<string, Problem>> = {
+  '\\S': problem('blank'),
+  [noNul]: problem('noNul'),
+  '^[A-Z]{3}$': problem('currencyCode'),
+  '^\\d{4}-\\d{2}-\\d{2}$': problem('aDay'),
+};
 
 /** Returns the problem for a query parameter that is an integer, or null for other values. */
 function integerProblem(error: FastifySchemaValidationError): Problem | null {

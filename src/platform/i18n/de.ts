@@ -772,6 +772,7 @@ export const de: Messages = {
     empty: 'Der Wert darf nicht leer sein.',
     blank: 'Der Wert darf nicht leer sein.',
     pattern: 'Der Wert muss dem Muster {pattern} entsprechen.',
+    noNul: 'Der Wert darf das Zeichen U+0000 nicht enthalten.',
     isText: 'Der Wert muss Text sein.',
     isBoolean: 'Der Wert muss true oder false sein.',
     isInteger: 'Der Wert muss eine ganze Zahl sein.',

@@ -717,6 +717,7 @@ export const en = {
     empty: 'The value must not be empty.',
     blank: 'The value must not be blank.',
     pattern: 'The value must match the pattern {pattern}.',
+    noNul: 'The value must not contain the character U+0000.',
     isText: 'The value must be text.',
     isBoolean: 'The value must be true or false.',
     isInteger: 'The value must be a whole number.',

@@ -7,6 +7,7 @@ import { AppError, type ErrorCode, errorStatuses } from '../../../src/platform/e
 import type { App } from '../../../src/platform/http/app.ts';
 import { registerErrorHandling, toAppError, watchRoutes } from '../../../src/platform/http/error-handler.ts';
 import { createFailureLimit } from '../../../src/platform/http/failure-limit.ts';
+import { noNul } from '../../../src/platform/http/schemas.ts';
 import { en } from '../../../src/platform/i18n/en.ts';
 import type { Module } from '../../../src/runtime/module.ts';
 import { requestOver } from '../../support/request.ts';
@@ -44,6 +45,9 @@ function registerFailing(scope: FastifyInstance): void {
           name: Type.String(),
           flag: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal(1), Type.Boolean()])),
           wait: Type.Optional(Type.Union([Type.Integer({ minimum: 10 }), Type.String()])),
+          title: Type.Optional(Type.String({ pattern: '\\S' })),
+          note: Type.Optional(Type.String({ pattern: noNul })),
+          currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$' })),
         }),
       },
     },
@@ -204,6 +208,14 @@ describe('a request that cannot be parsed gets a response in the error format', 
     ]);
     expect(await send({ name: 'n', wait: 5 })).toEqual([
       { path: '/wait', message: 'The value must be 10 or more. Alternatively: The value must be text.' },
+    ]);
+    const problems = { title: [' ', 'not be blank'], note: ['\0', 'not contain the character U+0000'] };
+    for (const [field, [value, problem]] of Object.entries(problems))
+      expect(await send({ name: 'n', [field]: value })).toEqual([
+        { path: `/${field}`, message: `The value must ${problem}.` },
+      ]);
+    expect(await send({ name: 'n', currency: 'euro' })).toEqual([
+      { path: '/currency', message: 'The value must be a currency code, such as USD.' },
     ]);
   });
 });
