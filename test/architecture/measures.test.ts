@@ -110,7 +110,7 @@ test('the code stays within its complexity limits', () => {
     { what: 'spreads that only affect formatting', now: spreads.length, limit: 0, matches: spreads },
     { what: 'pairs of modules with imports between them', now: arrowList.length, limit: 290, matches: arrowList },
     { what: 'modules in the longest import chain', now: longestChain.length, limit: 14, matches: longestChain },
-    { what: 'lines of src without language files', now: sourceLines, limit: 153_600, matches: [] },
+    { what: 'lines of src without language files', now: sourceLines, limit: 153_700, matches: [] },
   ];
   show(measures);
   if (process.env.MEASURE_LISTS !== undefined)
