@@ -50,6 +50,13 @@ const serverOf = () =>
     return rows[0]?.replica === true ? 'replica' : 'primary';
   });
 
+/** Stops the replay of writes, and waits until it has stopped. */
+async function pauseReplay(): Promise<void> {
+  await replica.query('select pg_wal_replay_pause()');
+  const state = async () => (await replica.query('select pg_get_wal_replay_pause_state() as state'))[0]?.state;
+  await expect.poll(state, { timeout: timeLimit(20_000) }).toBe('paused');
+}
+
 test('reports are read from the replica, and say up to when they contain all data', limits, async () => {
   await stateIs(null);
   expect(await serverOf()).toBe('replica');
@@ -91,9 +98,9 @@ test(
   'the time up to which a report is complete never includes a write that the replica does not have yet',
   limits,
   async () => {
-    await replica.query('select pg_wal_replay_pause()');
-    const writtenMs = Date.now();
+    await pauseReplay();
     await primary.query("update publishers set name = 'Not replayed'");
+    const writtenMs = Date.now();
     const asOfMs = () => t.deps.replica?.state().asOfMs ?? 0;
     // The replica is measured once a second, so it has been measured since the write.
     await expect.poll(() => Date.now() - asOfMs(), { timeout: timeLimit(20_000) }).toBeGreaterThan(2500);
@@ -104,7 +111,7 @@ test(
 );
 
 test('a replica that is an hour behind is not used until it has caught up', limits, async () => {
-  await replica.query('select pg_wal_replay_pause()');
+  await pauseReplay();
   await primary.query("update publishers set name = 'An hour ago'");
   shiftMs = hourMs;
   await stateIs('behind');
