@@ -6,6 +6,7 @@ import { minuteMs } from '../../src/platform/lib/time.ts';
 import { signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { timeLimit } from '../support/time-limit.ts';
+import { untilTransactionsEnd } from '../support/transactions.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
 
 let t: TestApp;
@@ -37,7 +38,10 @@ const health = async (): Promise<[number, string]> => {
   return [answer.statusCode, answer.json().status];
 };
 
-const learnAll = ({ learn }: Learner) => expect.poll(async () => (await learn())?.complete).toBe(true);
+async function learnAll({ learn }: Learner): Promise<void> {
+  await untilTransactionsEnd(t.pool);
+  await expect.poll(async () => (await learn())?.complete).toBe(true);
+}
 
 test('reports events that have waited for a minute in health, alerts, metrics and the system page', async () => {
   expect(await health()).toEqual([200, 'ok']);

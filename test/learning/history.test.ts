@@ -11,6 +11,7 @@ import { createModelSource } from '../../src/learning/source.ts';
 import { insertVersion, loadVersion, newestVersion } from '../../src/learning/versions.ts';
 import { contextOf } from '../decision/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { untilTransactionsEnd } from '../support/transactions.ts';
 
 let t: TestApp;
 const clock = { ms: Date.now() };
@@ -23,6 +24,7 @@ afterAll(() => t.close());
 /** Learns from all stored rows. */
 async function learnAll(): Promise<Model> {
   const learner = createLearner({ ...t.deps, now: () => clock.ms });
+  await untilTransactionsEnd(t.pool);
   await expect.poll(async () => (await learner.learn())?.complete).toBe(true);
   await learner.stop();
   return (await loadVersion(t.pool, await newestVersion(t.pool))) as Model;

@@ -4,6 +4,7 @@ import { loadVersion, newestVersion } from '../../../src/learning/versions.ts';
 import { hourMs, minuteMs } from '../../../src/platform/lib/time.ts';
 import { csrfIn, errorsIn, postForm, signInAs } from '../../dashboard/support.ts';
 import { rollUpAll } from '../../reports/support.ts';
+import { untilTransactionsEnd } from '../../support/transactions.ts';
 import { clickOffer, setCampaign, track } from '../../tracking/conversions/support.ts';
 import { browser } from '../../tracking/journey.ts';
 import { type Caller, createManagementApp, type ManagementApp } from './support.ts';
@@ -125,6 +126,7 @@ test('sales in other currencies are excluded from the average sale that ranking 
   await t.pool.query("update bookings set currency = 'JPY', revenue_micros = 900000000 where campaign_id = $1", [id]);
   await convert('b', { payout: '5' });
   const learner = createLearner({ ...t.deps, now: () => t.clock.ms + 2 * minuteMs });
+  await untilTransactionsEnd(t.pool);
   await expect.poll(async () => (await learner.learn())?.complete).toBe(true);
   const model = await loadVersion(t.pool, await newestVersion(t.pool));
   await learner.stop();
