@@ -12,8 +12,8 @@ export const baselinePrefix = 'baseline/';
 
 /**
  * Contents of `checksums.json` in the migrations folder: for each file, all checksums that builds have recorded. The
- * first checksum is the one to record now, because the previous release compares it. The others are from versions of
- * the file that differ only in comments.
+ * first checksum is the one to record now, because the previous release compares it. The others are from earlier texts
+ * of the file with the same effect.
  */
 type ChecksumLock = Readonly<Record<string, readonly string[]>>;
 
